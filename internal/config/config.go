@@ -1,0 +1,149 @@
+// Package config reads docseek's configuration: one YAML file, strict, with
+// ${NAME} taken from the environment and DOCSEEK_… variables over single values.
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/docseek/docseek"
+)
+
+// Config is the whole configuration. The zero value is not usable: see [Default].
+type Config struct {
+	// Sources are the documentation sites.
+	Sources []docseek.Source `yaml:"sources"`
+	// Schedule is a cron expression of five fields, or "off".
+	Schedule string `yaml:"schedule" env:"SCHEDULE"`
+	// Embedder turns text into vectors.
+	Embedder Embedder `yaml:"embedder" envPrefix:"EMBEDDER_"`
+	// Store holds the index.
+	Store Store `yaml:"store" envPrefix:"STORE_"`
+	// Server is the MCP server.
+	Server Server `yaml:"server" envPrefix:"SERVER_"`
+}
+
+// Embedder says which model embeds.
+type Embedder struct {
+	// Provider is builtin (the model inside the binary) or openai (any
+	// OpenAI-compatible API).
+	Provider string `yaml:"provider" env:"PROVIDER"`
+	// Model, BaseURL and APIKey are those of the API.
+	Model   string `yaml:"model,omitempty" env:"MODEL"`
+	BaseURL string `yaml:"base_url,omitempty" env:"BASE_URL"`
+	APIKey  Secret `yaml:"api_key,omitempty" env:"API_KEY"`
+	// Dimensions asks the API for shorter vectors; 0 leaves it to the model.
+	Dimensions int `yaml:"dimensions,omitempty" env:"DIMENSIONS"`
+	// QueryPrefix and PassagePrefix stand before what is embedded, for models
+	// that were trained so.
+	QueryPrefix   string `yaml:"query_prefix,omitempty" env:"QUERY_PREFIX"`
+	PassagePrefix string `yaml:"passage_prefix,omitempty" env:"PASSAGE_PREFIX"`
+	// Batch is the most texts in one request; 0 leaves it to the provider's room.
+	Batch int `yaml:"batch,omitempty" env:"BATCH"`
+}
+
+// Providers of embeddings.
+const (
+	Builtin = "builtin"
+	OpenAI  = "openai"
+)
+
+// Store says where the index is kept.
+type Store struct {
+	// Kind is local: a folder on this machine's disk.
+	Kind string `yaml:"kind" env:"KIND"`
+}
+
+// Local is the kind of store that keeps the index on disk.
+const Local = "local"
+
+// Server says where the server listens and whom it answers.
+type Server struct {
+	// Listen is host:port.
+	Listen string `yaml:"listen" env:"LISTEN"`
+	// Insecure allows an address that others can reach although nothing checks
+	// who asks.
+	Insecure bool `yaml:"insecure,omitempty" env:"INSECURE"`
+	// AllowedHosts and AllowedOrigins are let in besides the loopback ones.
+	AllowedHosts   []string `yaml:"allowed_hosts,omitempty" env:"ALLOWED_HOSTS"`
+	AllowedOrigins []string `yaml:"allowed_origins,omitempty" env:"ALLOWED_ORIGINS"`
+}
+
+// Default is the configuration that an empty file means.
+func Default() Config {
+	return Config{
+		Schedule: "0 */6 * * *",
+		Embedder: Embedder{Provider: Builtin},
+		Store:    Store{Kind: Local},
+		Server:   Server{Listen: "127.0.0.1:8080"},
+	}
+}
+
+// Secret is a string that shows itself only to who calls Reveal.
+type Secret string
+
+const hidden = "(hidden)"
+
+// Reveal returns the secret.
+func (s Secret) Reveal() string { return string(s) }
+
+// String hides the secret from fmt and slog.
+func (s Secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return hidden
+}
+
+// GoString hides the secret from %#v.
+func (s Secret) GoString() string { return fmt.Sprintf("%q", s.String()) }
+
+// MarshalText hides the secret from YAML and JSON.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Fault is one thing that is wrong with a configuration.
+type Fault struct {
+	File string `json:"file,omitempty"`
+	// Line and Column count from 1; 0 when the value stands in no file.
+	Line   int `json:"line,omitempty"`
+	Column int `json:"column,omitempty"`
+	// Field is the path of the value, such as sources[0].start.
+	Field   string `json:"field,omitempty"`
+	Message string `json:"message"`
+}
+
+func (f Fault) String() string {
+	var b strings.Builder
+	if f.File != "" {
+		b.WriteString(f.File)
+		b.WriteByte(':')
+	}
+	if f.Line > 0 {
+		fmt.Fprintf(&b, "%d:%d:", f.Line, f.Column)
+	}
+	if b.Len() > 0 {
+		b.WriteByte(' ')
+	}
+	if f.Field != "" {
+		b.WriteString(f.Field)
+		b.WriteString(": ")
+	}
+	b.WriteString(f.Message)
+	return b.String()
+}
+
+// FaultsError is all that is wrong with a configuration, in the file's order.
+type FaultsError struct{ Faults []Fault }
+
+func (e *FaultsError) Error() string {
+	lines := make([]string, len(e.Faults))
+	for i, f := range e.Faults {
+		lines[i] = f.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+func byPlace(a, b Fault) int {
+	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Field, b.Field))
+}

@@ -1,0 +1,217 @@
+package config_test
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/docseek/docseek"
+	"github.com/docseek/docseek/internal/config"
+)
+
+func faultsOf(t *testing.T, err error) []string {
+	t.Helper()
+	if err == nil {
+		return nil
+	}
+	var fe *config.FaultsError
+	if !errors.As(err, &fe) {
+		t.Fatalf("error is %T, want *FaultsError: %v", err, err)
+	}
+	var out []string
+	for _, f := range fe.Faults {
+		out = append(out, f.String())
+	}
+	return out
+}
+
+func TestParse(t *testing.T) {
+	got, err := config.Parse("f.yaml", []byte(`
+sources:
+  - name: docs
+    start: https://docs.example.com/sitemap.xml
+    headers: {Authorization: "Bearer ${TOKEN}"}
+    rate: {concurrency: 2, delay: 250ms}
+    version: {from_path: "/docs/{version}/**", current: latest}
+  - {name: files, start: ./site, base_url: "https://x.example/"}
+schedule: off
+embedder:
+  provider: openai
+  model: m
+  api_key: ${KEY}
+`), []string{"TOKEN=a: {b} # c", "KEY=k", "DOCSEEK_SERVER_LISTEN=127.0.0.1:9999", "DOCSEEK_EMBEDDER_BATCH=7", "DOCSEEK_SERVER_ALLOWED_HOSTS=a,b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config.Default()
+	want.Schedule = "off"
+	want.Sources = []docseek.Source{
+		{
+			Name: "docs", Start: "https://docs.example.com/sitemap.xml",
+			Headers: map[string]string{"Authorization": "Bearer a: {b} # c"},
+			Rate:    docseek.Rate{Concurrency: 2, Delay: 250 * time.Millisecond},
+			Version: docseek.Version{FromPath: "/docs/{version}/**", Current: "latest"},
+		},
+		{Name: "files", Start: "./site", BaseURL: "https://x.example/"},
+	}
+	want.Embedder = config.Embedder{Provider: "openai", Model: "m", APIKey: "k", Batch: 7}
+	want.Server.Listen = "127.0.0.1:9999"
+	want.Server.AllowedHosts = []string{"a", "b"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("config differs (-want +got):\n%s", diff)
+	}
+}
+
+func TestFaultsAreReportedAtOnce(t *testing.T) {
+	_, err := config.Parse("f.yaml", []byte(`sources:
+  - name: Docs
+    strat: https://a.example/
+  - name: b
+    start: https://u:p@b.example/
+    rate: {delay: soon}
+    headers: {A: "${NOT_SET}"}
+scheduel: off
+server: {listen: "0.0.0.0:80"}
+`), []string{"DOCSEEK_EMBEDDER_BATCH=many"})
+	got := strings.Join(faultsOf(t, err), "\n")
+	for _, want := range []string{
+		`f.yaml:2:11: sources[0].name: must be 1 to 64`,
+		`f.yaml:2:9: sources[0].start: is missing`,
+		`f.yaml:3:5: sources[0].strat: unknown field "strat"`,
+		`f.yaml:5:12: sources[1].start: must not hold a user or password`,
+		`f.yaml:6:19: sources[1].rate.delay: `,
+		`f.yaml:7:18: sources[1].headers.A: the environment has no variable NOT_SET`,
+		`f.yaml:8:1: scheduel: unknown field "scheduel"`,
+		`f.yaml:9:18: server.listen: 0.0.0.0:80 can be reached by others`,
+		`an environment variable DOCSEEK_…: `,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no fault %q in\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "p@b") {
+		t.Errorf("a password is shown:\n%s", got)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	source := func(change func(*docseek.Source)) config.Config {
+		c := config.Default()
+		s := docseek.Source{Name: "a", Start: "https://a.example/"}
+		change(&s)
+		c.Sources = []docseek.Source{s}
+		return c
+	}
+	for name, tc := range map[string]struct {
+		c    config.Config
+		want string
+	}{
+		"ok":           {source(func(*docseek.Source) {}), ""},
+		"ftp":          {source(func(s *docseek.Source) { s.Start = "ftp://a.example/" }), "sources[0].start: must be an http or https URL, or a folder"},
+		"folder":       {source(func(s *docseek.Source) { s.Start = "/srv/docs" }), "sources[0].base_url: is missing"},
+		"glob":         {source(func(s *docseek.Source) { s.Include = []string{"docs/**"} }), `sources[0].include[0]: must begin with "/"`},
+		"two versions": {source(func(s *docseek.Source) { s.Version = docseek.Version{Label: "1", FromPath: "/{version}/**"} }), "sources[0].version.label: and version.from_path"},
+		"pattern":      {source(func(s *docseek.Source) { s.Version = docseek.Version{FromPath: "/docs/**"} }), "sources[0].version.from_path: must hold {version} once"},
+		"browser":      {source(func(s *docseek.Source) { s.Render = "always" }), "sources[0].render: always needs a browser"},
+		"robots":       {source(func(s *docseek.Source) { s.Robots = "no" }), `sources[0].robots: must be  or obey or ignore`},
+		"header":       {source(func(s *docseek.Source) { s.Headers = map[string]string{"A": "b\r\nc: d"} }), `"A" is no valid header`},
+		"twice": {func() config.Config {
+			c := source(func(*docseek.Source) {})
+			c.Sources = append(c.Sources, c.Sources[0])
+			return c
+		}(), `sources[1].name: "a" is already the name of sources[0]`},
+		"builtin with model": {func() config.Config {
+			c := config.Default()
+			c.Embedder.Model = "m"
+			return c
+		}(), "embedder.provider: builtin has one model"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := strings.Join(faultsOf(t, tc.c.Validate()), "\n")
+			if tc.want == "" && got != "" || !strings.Contains(got, tc.want) {
+				t.Errorf("faults %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestSyntaxErrorNamesThePlace(t *testing.T) {
+	for _, text := range []string{"sources: [", "a: b: c", "\tx: 1", "a: 1\n---\nb: 2", "sources:\n  - name: a\n name: b"} {
+		got := faultsOf(t, func() error { _, err := config.Parse("f.yaml", []byte(text), nil); return err }())
+		if len(got) == 0 || !regexp.MustCompile(`^f\.yaml:\d+:\d+: `).MatchString(got[0]) {
+			t.Errorf("%q: faults %q", text, got)
+		}
+	}
+}
+
+func TestSecretsStayHidden(t *testing.T) {
+	c := config.Default()
+	c.Embedder = config.Embedder{Provider: "openai", Model: "m", APIKey: "s3cret"}
+	c.Sources = []docseek.Source{{Name: "a", Start: "https://a.example/", Headers: map[string]string{"Authorization": "s3cret"}}}
+	y, err := c.YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	slog.New(slog.NewTextHandler(&log, nil)).Info("x", slog.Any("embedder", c.Embedder), slog.Any("key", c.Embedder.APIKey))
+	for _, shown := range []string{string(y), log.String(), fmt.Sprintf("%v %+v %#v", c.Embedder, c.Embedder, c.Embedder)} {
+		if strings.Contains(shown, "s3cret") || !strings.Contains(shown, "(hidden)") {
+			t.Errorf("shown: %s", shown)
+		}
+	}
+	if c.Sources[0].Headers["Authorization"] != "s3cret" {
+		t.Error("redacting changed the configuration itself")
+	}
+}
+
+// The example with its defaults written out means what an empty file means, and
+// with its comments taken off every setting in it is a known one.
+func TestExample(t *testing.T) {
+	got, err := config.Parse("example.yaml", config.Example(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config.Default()
+	want.Sources = []docseek.Source{{Name: "docs", Start: "https://docs.example.com/sitemap.xml"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the example is not the default (-want +got):\n%s", diff)
+	}
+	setting := regexp.MustCompile(`(?m)^( +)# ([a-z_]+:)`)
+	text := setting.ReplaceAllString(string(config.Example()), "$1$2")
+	text = strings.Replace(text, "  provider: builtin ", "  # ", 1)
+	_, err = config.Parse("example.yaml", []byte(text), []string{"DOCS_TOKEN=t", "OPENAI_API_KEY=k"})
+	if got := faultsOf(t, err); len(got) != 1 || !strings.Contains(got[0], "base_url: is for a folder") {
+		t.Errorf("the uncommented example: %q", got)
+	}
+}
+
+func TestLoadMissingFile(t *testing.T) {
+	_, err := config.Load(filepath.Join(t.TempDir(), "none.yaml"), nil)
+	if got := faultsOf(t, err); len(got) != 1 || !strings.Contains(got[0], "config init") {
+		t.Errorf("faults %q", got)
+	}
+	big := filepath.Join(t.TempDir(), "big.yaml")
+	if err := os.WriteFile(big, make([]byte, config.MaxBytes+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = config.Load(big, nil)
+	if got := faultsOf(t, err); len(got) != 1 || !strings.Contains(got[0], "larger") {
+		t.Errorf("faults %q", got)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(config.Example())
+	f.Add([]byte("sources:\n- name: a\n  start: [1]\n  rate: 3\nserver: []"))
+	f.Fuzz(func(_ *testing.T, text []byte) {
+		_, _ = config.Parse("f", text, nil) // no panic, no endless loop
+	})
+}

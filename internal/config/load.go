@@ -1,0 +1,267 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/caarlos0/env/v11"
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// MaxBytes is the largest configuration file that is read.
+const MaxBytes = 1 << 20
+
+// maxFaults bounds the faults that one check reports.
+const maxFaults = 50
+
+// Load reads the file at path, fills ${NAME} from environ, lets DOCSEEK_…
+// variables override single values, and validates. environ is in the form of
+// os.Environ. Everything that is wrong comes back in one *FaultsError.
+func Load(path string, environ []string) (Config, error) {
+	f, err := os.Open(path) //nolint:gosec // the user names the file
+	if err != nil {
+		return Config{}, &FaultsError{Faults: []Fault{{Message: err.Error() + " (docseek config init writes a commented one)"}}}
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, MaxBytes+1))
+	if err != nil {
+		return Config{}, &FaultsError{Faults: []Fault{{Message: err.Error()}}}
+	}
+	if len(text) > MaxBytes {
+		return Config{}, &FaultsError{Faults: []Fault{{File: path, Message: fmt.Sprintf("is larger than %d bytes", MaxBytes)}}}
+	}
+	return Parse(path, text, environ)
+}
+
+// Parse is [Load] of a text; name stands for the file in the faults.
+func Parse(name string, text []byte, environ []string) (Config, error) {
+	file, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		return Config{}, &FaultsError{Faults: faults{faultOf(err)}.in(name)}
+	}
+	r := reader{env: environment(environ), broken: map[string]bool{}}
+	c := Default()
+	if len(file.Docs) > 1 {
+		r.add(atToken(file.Docs[1].GetToken(), "a second YAML document begins here; one is read"))
+	}
+	if len(file.Docs) > 0 && file.Docs[0].Body != nil {
+		r.root = file.Docs[0].Body
+		r.expand()
+		c = r.decode()
+	}
+	r.override(&c)
+	for _, f := range c.validate() {
+		if !r.broken[f.Field] {
+			r.add(r.place(f))
+		}
+	}
+	if len(r.faults) == 0 {
+		return c, nil
+	}
+	slices.SortStableFunc(r.faults, byPlace)
+	return Config{}, &FaultsError{Faults: r.faults.in(name)}
+}
+
+// Override is the default configuration with the DOCSEEK_… variables over it.
+func Override(environ []string) (Config, error) {
+	return Parse("", nil, environ)
+}
+
+type faults []Fault
+
+func (fs faults) in(file string) []Fault {
+	for i := range fs {
+		if fs[i].Line > 0 {
+			fs[i].File = file
+		}
+	}
+	return fs
+}
+
+type reader struct {
+	root   ast.Node
+	env    map[string]string
+	faults faults
+	// broken holds the fields whose value could not be read, so that they are
+	// not reported as missing too.
+	broken map[string]bool
+}
+
+func (r *reader) add(f Fault) {
+	if len(r.faults) < maxFaults {
+		r.faults = append(r.faults, f)
+	}
+}
+
+// reference matches ${NAME}; $${NAME} stands for the literal text.
+var reference = regexp.MustCompile(`\$?\$\{([A-Za-z_][A-Za-z0-9_]*)\}`) //nolint:gochecknoglobals // a compiled constant
+
+// expand replaces ${NAME} in every string value. It works on the parsed tree,
+// so that no value of a variable is read as YAML.
+func (r *reader) expand() {
+	for _, kind := range []ast.NodeType{ast.StringType, ast.LiteralType} {
+		for _, n := range ast.Filter(kind, r.root) {
+			switch n := n.(type) {
+			case *ast.StringNode:
+				n.Value = r.substitute(n.Value, n)
+			case *ast.LiteralNode:
+				n.Value.Value = r.substitute(n.Value.Value, n)
+			}
+		}
+	}
+}
+
+func (r *reader) substitute(s string, at ast.Node) string {
+	return reference.ReplaceAllStringFunc(s, func(m string) string {
+		if strings.HasPrefix(m, "$$") {
+			return m[1:]
+		}
+		name := m[2 : len(m)-1]
+		v, ok := r.env[name]
+		if !ok {
+			field := strings.TrimPrefix(at.GetPath(), "$.")
+			f := atToken(at.GetToken(), "the environment has no variable "+name)
+			f.Field = field
+			r.broken[field] = true
+			r.add(f)
+		}
+		return v
+	})
+}
+
+// decode fills a Config from the tree. The library stops at the first fault; to
+// report them all, the faulty entry is taken out and the rest read again.
+func (r *reader) decode() Config {
+	for range maxFaults {
+		c, err := r.try()
+		if err == nil {
+			return c
+		}
+		f := faultOf(err)
+		m, i := r.culprit(err)
+		if m == nil {
+			r.add(f)
+			return c
+		}
+		v := m.Values[i]
+		if f.Line == 0 {
+			f = atToken(v.Value.GetToken(), f.Message)
+		}
+		f.Field = strings.TrimPrefix(v.GetPath(), "$.")
+		r.broken[f.Field] = true
+		r.add(f)
+		m.Values = slices.Delete(m.Values, i, i+1)
+	}
+	return Default()
+}
+
+func (r *reader) try() (Config, error) {
+	c := Default()
+	err := yaml.NodeToValue(r.root, &c, yaml.Strict())
+	return c, err
+}
+
+// culprit finds the entry that an error is about: the one at the error's place,
+// or, for an error that has none (a duration's), the smallest one without which
+// the error goes away.
+func (r *reader) culprit(err error) (*ast.MappingNode, int) {
+	var place *token.Position
+	var located yaml.Error
+	if errors.As(err, &located) && located.GetToken() != nil {
+		place = located.GetToken().Position
+	}
+	at := func(n ast.Node) bool {
+		p := n.GetToken().Position
+		return p.Line == place.Line && p.Column == place.Column
+	}
+	for _, n := range slices.Backward(ast.Filter(ast.MappingType, r.root)) {
+		m, ok := n.(*ast.MappingNode)
+		if !ok {
+			continue
+		}
+		for i, v := range m.Values {
+			if place != nil {
+				if at(v.Key) || at(v.Value) {
+					return m, i
+				}
+				continue
+			}
+			all := m.Values
+			m.Values = slices.Delete(slices.Clone(all), i, i+1)
+			_, without := r.try()
+			m.Values = all
+			if without == nil || without.Error() != err.Error() {
+				return m, i
+			}
+		}
+	}
+	return nil, 0
+}
+
+func (r *reader) override(c *Config) {
+	err := env.ParseWithOptions(c, env.Options{Prefix: Prefix, Environment: r.env})
+	var all env.AggregateError
+	switch {
+	case err == nil:
+	case errors.As(err, &all):
+		for _, e := range all.Errors {
+			r.add(Fault{Message: "an environment variable " + Prefix + "…: " + e.Error()})
+		}
+	default:
+		r.add(Fault{Message: err.Error()})
+	}
+}
+
+// Prefix begins the name of every environment variable that docseek reads by itself.
+const Prefix = "DOCSEEK_"
+
+// place finds where the field of a fault stands in the file.
+func (r *reader) place(f Fault) Fault {
+	if r.root == nil {
+		return f
+	}
+	field := f.Field
+	for field != "" {
+		path, err := yaml.PathString("$." + field)
+		if err != nil {
+			return f
+		}
+		if n, err := path.FilterNode(r.root); err == nil && n != nil {
+			p := n.GetToken().Position
+			f.Line, f.Column = p.Line, p.Column
+			return f
+		}
+		field = field[:max(strings.LastIndexAny(field, ".["), 0)]
+	}
+	return f
+}
+
+func faultOf(err error) Fault {
+	var located yaml.Error
+	if errors.As(err, &located) && located.GetToken() != nil {
+		return atToken(located.GetToken(), located.GetMessage())
+	}
+	return Fault{Message: err.Error()}
+}
+
+func atToken(tk *token.Token, message string) Fault {
+	return Fault{Line: tk.Position.Line, Column: tk.Position.Column, Message: message}
+}
+
+func environment(environ []string) map[string]string {
+	m := make(map[string]string, len(environ))
+	for _, kv := range environ {
+		if k, v, ok := strings.Cut(kv, "="); ok {
+			m[k] = v
+		}
+	}
+	return m
+}

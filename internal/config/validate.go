@@ -1,0 +1,182 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/docseek/docseek"
+)
+
+// sourceName is what a source may be called.
+var sourceName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`) //nolint:gochecknoglobals // a compiled constant
+
+// Validate returns a *FaultsError with all that is wrong, or nil.
+func (c Config) Validate() error {
+	if fs := c.validate(); len(fs) > 0 {
+		return &FaultsError{Faults: fs}
+	}
+	return nil
+}
+
+func (c Config) validate() []Fault {
+	v := validator{}
+	names := map[string]int{}
+	for i, s := range c.Sources {
+		at := fmt.Sprintf("sources[%d].", i)
+		v.source(at, s)
+		if first, twice := names[s.Name]; twice && s.Name != "" {
+			v.fault(at+"name", "%q is already the name of sources[%d]", s.Name, first)
+		} else {
+			names[s.Name] = i
+		}
+	}
+	v.embedder(c.Embedder)
+	v.oneOf("store.kind", c.Store.Kind, Local)
+	v.server(c.Server)
+	if strings.TrimSpace(c.Schedule) == "" {
+		v.fault("schedule", `must be a cron expression such as "0 */6 * * *", or off`)
+	}
+	return v.faults
+}
+
+type validator struct{ faults []Fault }
+
+func (v *validator) fault(field, format string, args ...any) {
+	v.faults = append(v.faults, Fault{Field: field, Message: fmt.Sprintf(format, args...)})
+}
+
+func (v *validator) oneOf(field, got string, allowed ...string) {
+	if !slices.Contains(allowed, got) {
+		v.fault(field, "must be %s (got %q)", strings.Join(allowed, " or "), got)
+	}
+}
+
+func (v *validator) source(at string, s docseek.Source) {
+	if !sourceName.MatchString(s.Name) {
+		v.fault(at+"name", "must be 1 to 64 of a-z, 0-9, '.', '_' and '-', beginning with a letter or digit (got %q)", s.Name)
+	}
+	switch {
+	case s.Start == "":
+		v.fault(at+"start", "is missing: the URL of a sitemap or a page, or a folder")
+	case IsURL(s.Start):
+		v.webURL(at+"start", s.Start)
+		if s.BaseURL != "" {
+			v.fault(at+"base_url", "is for a folder; the pages of a site have their own addresses")
+		}
+	case strings.Contains(s.Start, "://"):
+		v.fault(at+"start", "must be an http or https URL, or a folder (got %q)", s.Start)
+	case s.BaseURL == "":
+		v.fault(at+"base_url", "is missing: the address that the folder's pages are published under")
+	default:
+		v.webURL(at+"base_url", s.BaseURL)
+	}
+	for i, g := range s.Include {
+		v.glob(fmt.Sprintf("%sinclude[%d]", at, i), g)
+	}
+	for i, g := range s.Exclude {
+		v.glob(fmt.Sprintf("%sexclude[%d]", at, i), g)
+	}
+	if s.Version.Label != "" && s.Version.FromPath != "" {
+		v.fault(at+"version.label", "and version.from_path exclude each other; for pages that the pattern does not match there is version.current")
+	}
+	if p := s.Version.FromPath; p != "" && strings.Count(p, "{version}") != 1 {
+		v.fault(at+"version.from_path", "must hold {version} once, as a whole segment (got %q)", p)
+	}
+	if s.Version.Current != "" && s.Version.FromPath == "" {
+		v.fault(at+"version.current", "needs version.from_path")
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
+		if name == "" || strings.ContainsAny(name, " \t\r\n:") || strings.ContainsAny(s.Headers[name], "\r\n") {
+			v.fault(at+"headers", "%q is no valid header", name)
+		}
+	}
+	if s.Rate.Concurrency < 0 || s.Rate.Concurrency > 64 {
+		v.fault(at+"rate.concurrency", "must be 1 to 64 (got %d)", s.Rate.Concurrency)
+	}
+	if s.Rate.Delay < 0 || s.Rate.Delay > time.Minute {
+		v.fault(at+"rate.delay", "must be between 0 and 1m (got %s)", s.Rate.Delay)
+	}
+	if s.MaxPages < 0 {
+		v.fault(at+"max_pages", "must not be negative (got %d)", s.MaxPages)
+	}
+	switch s.Render {
+	case "", "auto", "never":
+	case "always":
+		v.fault(at+"render", "always needs a browser, which this version does not drive; pages that need JavaScript are reported as needs_js")
+	default:
+		v.fault(at+"render", "must be auto or never (got %q)", s.Render)
+	}
+	v.oneOf(at+"robots", s.Robots, "", "obey", "ignore")
+}
+
+func (v *validator) glob(field, g string) {
+	if !strings.HasPrefix(g, "/") {
+		v.fault(field, `must begin with "/": it is matched against the whole path (got %q)`, g)
+	}
+}
+
+func (v *validator) webURL(field, raw string) {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil:
+		v.fault(field, "is no URL: %v", err)
+	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		v.fault(field, "must be an http or https URL (got %q)", raw)
+	case u.User != nil:
+		v.fault(field, "must not hold a user or password; use headers: {Authorization: …}")
+	}
+}
+
+func (v *validator) embedder(e Embedder) {
+	v.oneOf("embedder.provider", e.Provider, Builtin, OpenAI)
+	switch e.Provider {
+	case Builtin:
+		if e.Model != "" || e.BaseURL != "" || e.APIKey != "" || e.Dimensions != 0 || e.QueryPrefix != "" || e.PassagePrefix != "" {
+			v.fault("embedder.provider", "builtin has one model and takes no other setting; for an API write provider: openai")
+		}
+	case OpenAI:
+		if e.Model == "" {
+			v.fault("embedder.model", "is missing: the model's name as the API knows it")
+		}
+		if e.BaseURL != "" {
+			v.webURL("embedder.base_url", e.BaseURL)
+		}
+	}
+	if e.Dimensions < 0 || e.Dimensions > 8192 {
+		v.fault("embedder.dimensions", "must be 0 to 8192 (got %d)", e.Dimensions)
+	}
+	if e.Batch < 0 || e.Batch > 2048 {
+		v.fault("embedder.batch", "must be 0 to 2048 (got %d)", e.Batch)
+	}
+}
+
+func (v *validator) server(s Server) {
+	host, _, err := net.SplitHostPort(s.Listen)
+	if err != nil {
+		v.fault("server.listen", "must be host:port (got %q)", s.Listen)
+		return
+	}
+	if !loopback(host) && !s.Insecure {
+		v.fault("server.listen", "%s can be reached by others and nothing checks who asks; listen on 127.0.0.1, or write insecure: true if something in front of it does", s.Listen)
+	}
+}
+
+func loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// IsURL tells a web address from the path of a folder.
+func IsURL(start string) bool {
+	s := strings.ToLower(start)
+	return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")
+}
