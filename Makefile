@@ -1,0 +1,63 @@
+# Targets: make help
+SHELL := /bin/bash
+GO ?= go
+BIN := .cache/bin
+GOLANGCI_LINT := $(BIN)/golangci-lint-2.15.0
+SHARED := ../shared
+
+.PHONY: help
+help: ## Show the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+.PHONY: build
+build: ## Build ./docseek
+	CGO_ENABLED=0 $(GO) build -trimpath -o docseek ./cmd/docseek
+
+.PHONY: check
+check: fmt vet lint race generated cross ## All that must pass before a commit
+
+.PHONY: fmt
+fmt: $(GOLANGCI_LINT) ## Check the format
+	@out=$$($(GOLANGCI_LINT) fmt --diff); if [[ -n $$out ]]; then echo "$$out"; echo "run: make format"; exit 1; fi
+
+.PHONY: format
+format: $(GOLANGCI_LINT) ## Format all files
+	$(GOLANGCI_LINT) fmt
+
+.PHONY: vet
+vet: ## go vet, assembly declarations included
+	$(GO) vet ./...
+
+.PHONY: lint
+lint: $(GOLANGCI_LINT) ## Run the linters
+	$(GOLANGCI_LINT) run
+
+.PHONY: race
+race: ## All tests under the race detector
+	$(GO) test -race -timeout 20m ./...
+
+.PHONY: generated
+generated: ## Generated files are what their generators make, and go.mod is tidy
+	$(GO) mod tidy -diff
+	scripts/generated.sh
+
+.PHONY: cross
+cross: ## Build for every platform
+	@for p in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64; do \
+	  CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -o /dev/null ./cmd/docseek || { echo "$$p does not build"; exit 1; }; done
+
+.PHONY: conformance
+conformance: build ## The official MCP clients and conformance suite against the binary
+	scripts/conformance/binary.sh ./docseek
+
+.PHONY: check-shared
+check-shared: build ## Small real sites and the conformance suite (needs ../shared)
+	scripts/check-shared.sh $(SHARED)
+
+.PHONY: check-long
+check-long: build ## The large real sites, their questions, load and fuzz (needs ../shared)
+	scripts/check-long.sh $(SHARED)
+
+$(GOLANGCI_LINT):
+	GOBIN=$(CURDIR)/$(BIN) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+	mv $(BIN)/golangci-lint $@
