@@ -1,0 +1,50 @@
+package lexical
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestScan(t *testing.T) {
+	tests := []struct {
+		text string
+		want []string
+	}{
+		{"plain words, 2 of them.", []string{"plain", "words", "2", "of", "them"}},
+		{"useDeferredValue", []string{"use", "Deferred", "Value", "=useDeferredValue", "!useDeferredValue"}},
+		{"HTTPServer", []string{"HTTP", "Server", "=HTTPServer", "!HTTPServer"}},
+		{"max_retries", []string{"max", "retries", "=maxretries", "!max_retries"}},
+		{"HTTP_PROXY", []string{"HTTP", "PROXY", "=HTTPPROXY", "!HTTP_PROXY"}},
+		{"__init__", []string{"init", "!__init__"}},
+		{"--dry-run", []string{"dry", "run", "=dryrun", "!dry-run", "!--dry-run"}},
+		{"-v", []string{"v", "!-v"}},
+		{"a -- b", []string{"a", "b"}},
+		{"@acme/sdk", []string{"acme", "sdk", "!acme/sdk", "!@acme/sdk"}},
+		{"C++ std::vector", []string{"C", "!C++", "std", "vector", "!std::vector"}},
+		{"C# and F#.", []string{"C", "!C#", "and", "F", "!F#"}},
+		{"os.path.join(a)", []string{"os", "path", "join", "!os.path.join", "a"}},
+		{"Python 3.11.", []string{"Python", "3", "11", "!3.11"}},
+		{"E1203", []string{"E1203"}},
+		{"/etc/nginx.conf", []string{"etc", "nginx", "conf", "!etc/nginx.conf"}},
+		{".gitignore", []string{"gitignore", "!.gitignore"}},
+		{"end.Next", []string{"end", "Next", "!end.Next"}},
+		{"user@example.com", []string{"user", "example", "com", "!user@example.com"}},
+		{"it's", []string{"it", "s"}},
+		{"検索する", []string{"検索", "索す", "する"}},
+		{"検", []string{"検"}},
+		{"Go言語で書く", []string{"Go", "言語", "語で", "で書", "書く"}},
+		{`"unbalanced NEAR( a:b * 🙂`, []string{"unbalanced", "NEAR", "a", "b", "!a:b"}},
+		{"___", nil},
+		{"", nil},
+	}
+	for _, test := range tests {
+		var got []string
+		scan(test.text, func(surface string, form form) bool {
+			got = append(got, []string{"", "=", "!"}[form]+surface)
+			return true
+		})
+		if !slices.Equal(got, test.want) {
+			t.Errorf("scan(%q)\n got %q\nwant %q", test.text, got, test.want)
+		}
+	}
+}
