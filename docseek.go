@@ -110,6 +110,9 @@ type Section struct {
 	Anchor string
 	// Path is the titles from the outermost heading to this one, this one included.
 	Path []string
+	// Entry says that it is a reference entry (a function, an option) with its
+	// description: it is found by itself however short it is.
+	Entry bool
 	// Markdown is the section's own content without its heading line and without
 	// the sections below it: GitHub-flavoured Markdown, links absolute.
 	Markdown string
