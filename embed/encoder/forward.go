@@ -1,0 +1,128 @@
+package encoder
+
+import (
+	"math"
+	"slices"
+
+	"github.com/docseek/docseek/embed/encoder/internal/kernel"
+)
+
+// scratch is the memory that one forward pass works in.
+type scratch struct {
+	hidden, qkv, context, inner, out []float32
+	keys, values, scores             []float32
+	rows                             kernel.Rows
+}
+
+// block is the number of tokens that pass through a feed-forward part together,
+// so that its inner activations stay in the second-level cache.
+const block = 48
+
+// forward returns the last hidden state, a row per token, in memory of s.
+func (m *Model) forward(s *scratch, ids []int32) []float32 {
+	c, w, k := m.header.Config, m.weights, m.kernel
+	n := len(ids)
+	x := sized(&s.hidden, n*c.Hidden)
+	qkv := sized(&s.qkv, 3*n*c.Hidden)
+	context := sized(&s.context, n*c.Hidden)
+	inner := sized(&s.inner, min(n, block)*c.Inner)
+	out := sized(&s.out, n*c.Hidden)
+
+	for i, id := range ids {
+		row := x[i*c.Hidden : (i+1)*c.Hidden]
+		scale := w.tokenScale[id]
+		for j, q := range w.tokens[int(id)*c.Hidden : (int(id)+1)*c.Hidden] {
+			row[j] = float32(q) * scale
+		}
+	}
+	k.AddNorm(x, w.positions, w.norm.gain, w.norm.bias, c.Epsilon)
+
+	for i := range w.layers {
+		l := &w.layers[i]
+		k.Quantize(&s.rows, x, c.Hidden)
+		k.Linear(qkv, &s.rows, &l.qkv)
+		m.attend(s, context, qkv, n)
+		k.Quantize(&s.rows, context, c.Hidden)
+		k.Linear(out, &s.rows, &l.attended)
+		k.AddNorm(x, out, l.attendedNorm.gain, l.attendedNorm.bias, c.Epsilon)
+		for part := range slices.Chunk(x, block*c.Hidden) {
+			tokens := len(part) / c.Hidden
+			wide, narrow := inner[:tokens*c.Inner], out[:len(part)]
+			k.Quantize(&s.rows, part, c.Hidden)
+			k.Linear(wide, &s.rows, &l.widen)
+			k.GELU(wide)
+			k.Quantize(&s.rows, wide, c.Inner)
+			k.Linear(narrow, &s.rows, &l.narrow)
+			k.AddNorm(part, narrow, l.feedForwardEnd.gain, l.feedForwardEnd.bias, c.Epsilon)
+		}
+	}
+	return x
+}
+
+// queries is the number of query rows that are scored at once; the kernels'
+// tiles part it.
+const queries = 12
+
+// attend sets context, n rows of Hidden, to the attention of all tokens to all
+// tokens: softmax(Q·Kᵀ/√width)·V per head (Vaswani et al. 2017). qkv has n rows
+// of queries, keys and values.
+func (m *Model) attend(s *scratch, context, qkv []float32, n int) {
+	hidden, heads, k := m.header.Config.Hidden, m.header.Config.Heads, m.kernel
+	width, stride, columns := hidden/heads, 3*hidden, k.Columns()
+	padded := (n + columns - 1) / columns * columns
+	keys := sized(&s.keys, padded*width)
+	values := sized(&s.values, n*width)
+	scores := sized(&s.scores, queries*padded)
+	scale := float32(1 / math.Sqrt(float64(width)))
+	for h := range heads {
+		q := qkv[h*width:]
+		packKeys(keys, qkv[hidden+h*width:], n, width, stride, columns)
+		packValues(values, qkv[2*hidden+h*width:], n, width, stride, columns)
+		for i := 0; i < n; i += queries {
+			rows := min(queries, n-i)
+			k.MatMul(scores, padded, q[i*stride:], stride, keys, rows, padded, width)
+			var factors [queries]float32
+			for r := range rows {
+				factors[r] = k.Softmax(scores[r*padded:(r+1)*padded], n, scale)
+			}
+			dst := context[i*hidden+h*width:]
+			k.MatMul(dst, hidden, scores, padded, values, rows, width, n)
+			for r := range rows {
+				k.Scale(dst[r*hidden:r*hidden+width], factors[r])
+			}
+		}
+	}
+}
+
+// packKeys transposes n rows of width into panels of the given number of
+// columns, with zeros behind the last row.
+func packKeys(dst, src []float32, n, width, stride, columns int) {
+	for p := 0; p*width < len(dst); p += columns {
+		panel := dst[p*width : (p+columns)*width]
+		here := min(columns, n-p)
+		if here < columns {
+			clear(panel)
+		}
+		for j := range here {
+			for d, f := range src[(p+j)*stride : (p+j)*stride+width] {
+				panel[d*columns+j] = f
+			}
+		}
+	}
+}
+
+// packValues cuts n rows of width into panels of the given number of columns.
+func packValues(dst, src []float32, n, width, stride, columns int) {
+	for i := range n {
+		row := src[i*stride : i*stride+width]
+		for p := 0; p < width; p += columns {
+			copy(dst[p*n+i*columns:p*n+(i+1)*columns], row[p:])
+		}
+	}
+}
+
+// sized returns *s with n elements, as they may be.
+func sized(s *[]float32, n int) []float32 {
+	*s = slices.Grow((*s)[:0], n)[:n]
+	return *s
+}

@@ -1,0 +1,3 @@
+package kernel
+
+func available() []Kernel { return []Kernel{generic{}} }

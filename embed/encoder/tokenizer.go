@@ -1,0 +1,343 @@
+package encoder
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+const (
+	// maxWord is the number of characters above which a word is unknown.
+	maxWord = 100
+	// maxPieces and maxPiece bound a vocabulary: entries, and bytes of an entry.
+	maxPieces = 1 << 20
+	maxPiece  = 1 << 10
+)
+
+// Overhead is the number of tokens that [Tokenizer.Encode] puts around a text:
+// [CLS] before and [SEP] after it.
+const Overhead = 2
+
+// Tokenizer is the uncased WordPiece tokenizer of BERT (Devlin et al. 2018,
+// after Wu et al. 2016): text is cleaned of control characters, decomposed
+// (NFD), stripped of accents and lower-cased, split at white space, punctuation
+// and CJK ideographs, and each word is then covered by the longest pieces of
+// the vocabulary, from left to right. It yields what Hugging Face tokenizers
+// yield, but for one thing: a special token such as "[SEP]" in the text is text.
+//
+// A Tokenizer is immutable and safe for concurrent use.
+type Tokenizer struct {
+	// initial and inner hold the ids of the pieces that start a word and of
+	// those that continue one, without their "##".
+	initial, inner       pieces
+	unknown, first, last int32
+	size                 int
+}
+
+// pieces are vocabulary entries by their text.
+type pieces struct {
+	ids map[string]int32
+	// longest is the length in bytes of the longest entry.
+	longest int
+}
+
+func (p *pieces) add(text string, id int32) {
+	p.ids[text] = id
+	p.longest = max(p.longest, len(text))
+}
+
+// NewTokenizer reads a vocabulary as BERT's vocab.txt lays it out: one piece a
+// line, its id being the number of its line from 0. Pieces that continue a word
+// start with "##". It must hold [UNK], [CLS] and [SEP].
+func NewTokenizer(vocabulary string) (*Tokenizer, error) {
+	t := &Tokenizer{
+		initial: pieces{ids: make(map[string]int32, 25_000)},
+		inner:   pieces{ids: make(map[string]int32, 6_000)},
+	}
+	for line := range strings.Lines(vocabulary) {
+		piece := strings.TrimRight(line, "\r\n")
+		if t.size == maxPieces {
+			return nil, fmt.Errorf("read vocabulary: more than %d pieces", maxPieces)
+		}
+		if len(piece) > maxPiece {
+			return nil, fmt.Errorf("read vocabulary: piece %d has %d bytes, at most %d are allowed", t.size, len(piece), maxPiece)
+		}
+		id := int32(t.size)
+		if rest, ok := strings.CutPrefix(piece, "##"); ok && rest != "" {
+			t.inner.add(rest, id)
+		} else {
+			t.initial.add(piece, id)
+		}
+		t.size++
+	}
+	for _, special := range []struct {
+		piece string
+		id    *int32
+	}{{"[UNK]", &t.unknown}, {"[CLS]", &t.first}, {"[SEP]", &t.last}} {
+		id, ok := t.initial.ids[special.piece]
+		if !ok {
+			return nil, errors.New("read vocabulary: it lacks the piece " + special.piece)
+		}
+		*special.id = id
+	}
+	return t, nil
+}
+
+// Size is the number of pieces in the vocabulary; ids are below it.
+func (t *Tokenizer) Size() int { return t.size }
+
+// Count is the number of tokens that text becomes, without the [Overhead].
+// It does not allocate.
+func (t *Tokenizer) Count(text string) int {
+	n := 0
+	s := scanner{text: text}
+	for s.next() {
+		n += t.cover(s.word(), nil)
+	}
+	return n
+}
+
+// Encode returns the ids of text between [CLS] and [SEP], at most limit of them
+// in all. It reports whether text was cut to get there.
+func (t *Tokenizer) Encode(text string, limit int) (ids []int32, truncated bool) {
+	limit = max(limit, Overhead)
+	ids = make([]int32, 1, min(limit, Overhead+len(text)/3+8))
+	ids[0] = t.first
+	s := scanner{text: text}
+	for len(ids) < limit && s.next() {
+		t.cover(s.word(), &ids)
+	}
+	if truncated = len(ids) >= limit; truncated {
+		ids = ids[:limit-1]
+	}
+	return append(ids, t.last), truncated
+}
+
+// cover counts the pieces of a normalized word and appends their ids where ids
+// is given. A word that the vocabulary does not cover is one unknown token.
+func (t *Tokenizer) cover(word []byte, ids *[]int32) int {
+	n, start := 0, 0
+	if word == nil {
+		start = -1
+	}
+	for from := &t.initial; start >= 0 && start < len(word); from = &t.inner {
+		id, length := from.longestPrefix(word[start:])
+		if length == 0 {
+			start = -1
+			break
+		}
+		if ids != nil {
+			*ids = append(*ids, id)
+		}
+		n++
+		start += length
+	}
+	if start < 0 {
+		if ids != nil {
+			*ids = append((*ids)[:len(*ids)-n], t.unknown)
+		}
+		return 1
+	}
+	return n
+}
+
+// longestPrefix finds the longest entry that word starts with, and its length;
+// 0 if there is none.
+func (p *pieces) longestPrefix(word []byte) (id int32, length int) {
+	for end := min(len(word), p.longest); end > 0; end-- {
+		if end < len(word) && !utf8.RuneStart(word[end]) {
+			continue
+		}
+		if id, ok := p.ids[string(word[:end])]; ok {
+			return id, end
+		}
+	}
+	return 0, 0
+}
+
+// scanner walks over the normalized words of a text.
+type scanner struct {
+	text string
+	pos  int
+	// buf holds the first n bytes of the current word, of count characters.
+	buf      [maxWord * utf8.UTFMax]byte
+	n, count int
+}
+
+// word is the current word in a buffer that the next call of next reuses, or
+// nil when it has more than maxWord characters.
+func (s *scanner) word() []byte {
+	if s.count > maxWord {
+		return nil
+	}
+	return s.buf[:s.n]
+}
+
+// next goes to the next word and reports whether there is one.
+func (s *scanner) next() bool {
+	s.n, s.count = 0, 0
+	for s.pos < len(s.text) {
+		c := s.text[s.pos]
+		if c < utf8.RuneSelf {
+			switch {
+			case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
+				s.put(c)
+			case 'A' <= c && c <= 'Z':
+				s.put(c + 'a' - 'A')
+			case c == ' ', c == '\n', c == '\t', c == '\r':
+				if s.count > 0 {
+					s.pos++
+					return true
+				}
+			case c < ' ', c == 0x7f:
+			default:
+				if s.count == 0 {
+					s.pos++
+					s.put(c)
+				}
+				return true
+			}
+			s.pos++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s.text[s.pos:])
+		switch classify(r) {
+		case dropped:
+		case space:
+			if s.count > 0 {
+				s.pos += size
+				return true
+			}
+		case alone:
+			if s.count == 0 {
+				s.pos += size
+				s.putRune(r)
+			}
+			return true
+		case letter:
+			s.putRune(r)
+		}
+		s.pos += size
+	}
+	return s.count > 0
+}
+
+func (s *scanner) put(c byte) {
+	if s.count++; s.count <= maxWord {
+		s.buf[s.n] = c
+		s.n++
+	}
+}
+
+// putRune appends the decomposition of r without accents and in lower case.
+func (s *scanner) putRune(r rune) {
+	var parts [maxDecomposition]rune
+	for _, part := range decompose(parts[:0], r) {
+		if unaccented(part) {
+			if s.count++; s.count <= maxWord {
+				s.n += utf8.EncodeRune(s.buf[s.n:], unicode.ToLower(part))
+			}
+		}
+	}
+}
+
+// class is what a character outside ASCII does to the word it stands in.
+type class int
+
+const (
+	letter  class = iota // belongs to a word
+	dropped              // is left out; the word goes on behind it
+	space                // ends a word
+	alone                // is a word by itself
+)
+
+func classify(r rune) class {
+	switch {
+	case ideograph(r):
+		return alone
+	case r == utf8.RuneError, control(r):
+		return dropped
+	case unicode.IsSpace(r):
+		return space
+	}
+	var parts [maxDecomposition]rune
+	for _, part := range decompose(parts[:0], r) {
+		if unaccented(part) {
+			if punctuation(part) {
+				return alone
+			}
+			return letter
+		}
+	}
+	return dropped
+}
+
+// maxDecomposition is the most characters that the full canonical decomposition
+// of one character has.
+const maxDecomposition = 8
+
+// decompose appends the full canonical decomposition of r (NFD, UAX #15) to dst.
+func decompose(dst []rune, r rune) []rune {
+	const (
+		hangul    = 0xAC00
+		syllables = 11172
+		leads     = 0x1100
+		vowels    = 0x1161
+		trails    = 0x11A7
+		perLead   = 588
+		perVowel  = 28
+	)
+	if s := r - hangul; s >= 0 && s < syllables {
+		dst = append(dst, leads+s/perLead, vowels+s%perLead/perVowel)
+		if t := s % perVowel; t > 0 {
+			dst = append(dst, trails+t)
+		}
+		return dst
+	}
+	var encoded [utf8.UTFMax]byte
+	n := utf8.EncodeRune(encoded[:], r)
+	parts := norm.NFD.Properties(encoded[:n]).Decomposition()
+	if len(parts) == 0 {
+		return append(dst, r)
+	}
+	for len(parts) > 0 {
+		part, size := utf8.DecodeRune(parts)
+		dst = append(dst, part)
+		parts = parts[size:]
+	}
+	return dst
+}
+
+// unaccented reports that r is not a non-spacing mark.
+func unaccented(r rune) bool {
+	return r < 0x300 || !unicode.Is(unicode.Mn, r)
+}
+
+func punctuation(r rune) bool {
+	if r < utf8.RuneSelf {
+		return r > ' ' && r < 0x7f && !('0' <= r && r <= '9' || 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z')
+	}
+	return unicode.Is(unicode.P, r)
+}
+
+func control(r rune) bool {
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co)
+}
+
+// ideograph reports whether BERT's basic tokenizer takes r for a word of its
+// own. U+2B820 to U+2B91F of extension E are left out there by mistake.
+func ideograph(r rune) bool {
+	switch {
+	case r < 0x3400:
+		return false
+	case r <= 0x4DBF, 0x4E00 <= r && r <= 0x9FFF, 0xF900 <= r && r <= 0xFAFF:
+		return true
+	case r < 0x20000:
+		return false
+	}
+	return r <= 0x2A6DF || 0x2A700 <= r && r <= 0x2B81F || 0x2B920 <= r && r <= 0x2CEAF || 0x2F800 <= r && r <= 0x2FA1F
+}
