@@ -1,0 +1,188 @@
+// Package chunker cuts documents into chunks that are small enough to embed.
+//
+// A document is cut at its sections first. A section over the budget is cut
+// recursively: between blocks, list items, table rows and groups of code lines;
+// a block over the budget between sentences; a sentence over the budget between
+// words; a word over the budget between grapheme clusters. Of all ways to cut
+// at the borders that are left, the cheapest one is taken: as few chunks as the
+// budget allows, evenly filled, cut at coarse borders (see pack).
+//
+// Every chunk stands by itself: a fence is closed and opened again, a table's
+// header is repeated. What is added for that is marked (docseek.Chunk.Lead and
+// Tail), so that the chunks of a page give the page back.
+package chunker
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/yuin/goldmark/parser"
+
+	"github.com/docseek/docseek"
+)
+
+// Version counts the changes of how documents are cut. It is a part of an
+// index's fingerprint.
+const Version = 1
+
+// ContextVersion counts the changes of what docseek.Chunk.Context says.
+const ContextVersion = 1
+
+// MaxChunks bounds the chunks of a page. A page with so many was cut off: the
+// headings of what is missing point behind its last chunk.
+const MaxChunks = 20_000
+
+const (
+	// maxTokens bounds what is embedded for a chunk, [CLS] and [SEP] included.
+	maxTokens = 256
+	// maxContext bounds the context: about a third.
+	maxContext = 84
+	// tinyTokens is the size under which a section is joined with the next one.
+	// A sentence of a dozen words is worth finding by itself; less than that is
+	// a signpost ("see below", "the options are:") whose vector would say little
+	// but what its headings say already.
+	tinyTokens = 24
+	// bytesPerToken bounds the bytes of a chunk, for text that is long but counts
+	// few tokens (deep indentation, words that the tokenizer gives up on). Prose
+	// has about four bytes to a token.
+	bytesPerToken = 16
+)
+
+// Counter counts the tokens of a text, without those that mark its start and
+// its end.
+//
+// A count is additive: where a text is cut at white space, beside a punctuation
+// mark, a symbol of ASCII or a CJK ideograph, the counts of the parts add up to
+// that of the whole, as WordPiece's basic tokenizer has it.
+type Counter interface {
+	Count(text string) int
+}
+
+// Chunker cuts documents into chunks. It is safe for concurrent use if its
+// Counter is.
+type Chunker struct {
+	counter Counter
+	parser  parser.Parser
+}
+
+// New returns a Chunker that measures by the counter.
+func New(counter Counter) *Chunker {
+	return &Chunker{counter: counter, parser: newBlockParser()}
+}
+
+// Split cuts a document. Each chunk's embedded text is at most 256 tokens long
+// with [CLS] and [SEP]. The outline has the titled sections in order.
+//
+// A section without text gives no chunk: its heading points at the next one, or
+// behind the last. A section of a few words is joined with the ones after it,
+// if they are below it or as short, but not if one of them is a reference
+// entry; their heading lines then stand in the chunk's text.
+func (c *Chunker) Split(doc docseek.Document) (chunks []docseek.Chunk, outline []docseek.Heading) {
+	head := func(s docseek.Section, chunk, offset int) {
+		if s.Title != "" {
+			outline = append(outline, docseek.Heading{
+				Title: s.Title, Anchor: s.Anchor, Level: s.Level, Chunk: chunk, Offset: offset,
+			})
+		}
+	}
+	for i := 0; i < len(doc.Sections); {
+		first := doc.Sections[i]
+		head(first, len(chunks), 0)
+		if isBlank(first.Markdown) || len(chunks) >= MaxChunks {
+			i++
+			continue
+		}
+		context := c.context(doc.Title, first.Path)
+		budget := maxTokens - 2 - c.counter.Count(context)
+		text, starts := c.join(doc.Sections[i:], budget)
+		for j, start := range starts {
+			head(doc.Sections[i+1+j], len(chunks), start)
+		}
+		for _, p := range c.cut(text, budget) {
+			if len(chunks) == MaxChunks {
+				break
+			}
+			chunks = append(chunks, docseek.Chunk{
+				URL: doc.URL, Anchor: first.Anchor, Title: doc.Title, Path: first.Path,
+				Ordinal: len(chunks), Section: i,
+				Text: p.text, Lead: p.lead, Tail: p.tail, Glue: p.glue,
+				Context: context, Language: doc.Language, Version: doc.Version,
+			})
+		}
+		i += 1 + len(starts)
+	}
+	identify(chunks)
+	return chunks, outline
+}
+
+// join puts the sections after a tiny one behind it, as long as the whole is
+// tiny and fits. It returns the text, and where the heading line of each joined
+// section starts in it.
+func (c *Chunker) join(sections []docseek.Section, budget int) (text string, starts []int) {
+	first := sections[0]
+	text = first.Markdown
+	if first.Entry || !c.tiny(text) {
+		return text, nil
+	}
+	for _, s := range sections[1:] {
+		below := s.Level > first.Level
+		beside := s.Level == first.Level && slices.Equal(parent(s.Path), parent(first.Path)) && c.tiny(s.Markdown)
+		if s.Entry || s.Title == "" || isBlank(s.Markdown) || !below && !beside || c.leavesFenceOpen(text) {
+			break
+		}
+		joined := text + "\n\n" + headingLine(s)
+		joined += "\n\n" + s.Markdown
+		if !c.fits(joined, budget) {
+			break
+		}
+		starts = append(starts, len(text)+2)
+		text = joined
+		if !c.tiny(text) {
+			break
+		}
+	}
+	return text, starts
+}
+
+func (c *Chunker) tiny(text string) bool {
+	return len(text) < tinyTokens*bytesPerToken && c.counter.Count(text) < tinyTokens
+}
+
+func (c *Chunker) fits(text string, budget int) bool {
+	return len(text) <= budget*bytesPerToken && c.counter.Count(text) <= budget
+}
+
+func headingLine(s docseek.Section) string {
+	return strings.Repeat("#", min(max(s.Level, 1), 6)) + " " + oneLine(s.Title)
+}
+
+func parent(path []string) []string {
+	return path[:max(len(path)-1, 0)]
+}
+
+// identify gives the chunks of a page their ids: a hash of the URL, the anchor,
+// the heading path, the text, and the number among those that are equal in all
+// of these.
+func identify(chunks []docseek.Chunk) {
+	seen := make(map[[sha256.Size]byte]int)
+	for i := range chunks {
+		c := &chunks[i]
+		h := sha256.New()
+		for _, part := range append([]string{c.URL, c.Anchor, c.Text}, c.Path...) {
+			h.Write(strconv.AppendInt(nil, int64(len(part)), 10))
+			h.Write([]byte{':'})
+			h.Write([]byte(part))
+		}
+		var key [sha256.Size]byte
+		h.Sum(key[:0])
+		n := seen[key]
+		seen[key]++
+		if n > 0 {
+			key = sha256.Sum256(strconv.AppendInt(key[:], int64(n), 10))
+		}
+		c.ID = hex.EncodeToString(key[:16])
+	}
+}

@@ -1,0 +1,299 @@
+package chunker
+
+import "strings"
+
+// piece is the text of a chunk.
+type piece struct {
+	text       string
+	lead, tail int // bytes of text that were added
+	glue       string
+}
+
+// grain is a part of a section that is not cut. Between two grains is only white
+// space, if anything.
+type grain struct {
+	start, end int
+	tokens     int
+
+	// Of the border after the grain:
+	frame  *frame // nil if nothing has to be added
+	cost   int    // of cutting there
+	forced bool   // it has to be cut there, as the counts do not add up
+}
+
+// Costs of cutting at a border. A chunk that is empty by the fraction f costs
+// 1000·f² (see pack). So a chunk of two is worth saving by a cut within a list,
+// but not by a cut within a paragraph, unless what is left over is tiny.
+const (
+	costBlock    = 0
+	costPart     = 200    // between list items, table rows, groups of code lines
+	costLine     = 600    // between lines of code
+	costPromised = 500    // more, after a line that ends with a colon
+	costSentence = 2_000  // between sentences
+	costTiny     = 2_000  // of a tiny chunk
+	costBreak    = 4_000  // at a line break in running text
+	costWord     = 8_000  // between words
+	costLetter   = 16_000 // within a word
+)
+
+// cutter cuts one section.
+type cutter struct {
+	*Chunker
+	md     string
+	budget int
+	lines  lines
+	grains []grain
+}
+
+// cut divides the Markdown of a section into pieces of at most budget tokens.
+func (c *Chunker) cut(md string, budget int) []piece {
+	if c.fits(md, budget) && !c.leavesFenceOpen(md) {
+		return []piece{{text: md}}
+	}
+	k := cutter{Chunker: c, md: md, budget: budget}
+	var blocks []block
+	k.lines, blocks = c.blocks(md)
+	for i, b := range blocks {
+		k.block(b)
+		last := &k.grains[len(k.grains)-1]
+		last.frame, last.forced = nil, false
+		if i+1 < len(blocks) {
+			last.cost = k.borderCost(b, blocks[i+1])
+		} else if b.kind == fence && !b.closed {
+			last.frame, _ = c.fenceFrames(b)
+		}
+	}
+	k.grains[0].start = 0
+	k.grains[len(k.grains)-1].end = len(md)
+	return k.pack()
+}
+
+// borderCost is the cost of a cut between two blocks.
+func (k *cutter) borderCost(a, b block) int {
+	cost := costBlock
+	next := k.md[k.lines[b.first]:k.lines[b.first+1]]
+	if b.first == a.last+1 || isItem(next) || next[0] == ' ' || next[0] == '\t' {
+		cost = costPart
+	}
+	if end := k.textEnd(a.last); end > 0 && k.md[end-1] == ':' {
+		cost += costPromised
+	}
+	return cost
+}
+
+// textEnd is where the last line of a block ends, without white space.
+func (k *cutter) textEnd(line int) int {
+	return k.lines[line] + len(strings.TrimRightFunc(k.md[k.lines[line]:k.lines[line+1]], isSpace))
+}
+
+// measure counts the tokens of a range and reports whether it can be a grain,
+// with a number of tokens to spare. What has too many bytes is not counted.
+func (k *cutter) measure(start, end, spare int) (tokens int, ok bool) {
+	if end-start > (k.budget-spare)*bytesPerToken {
+		return 0, false
+	}
+	tokens = k.counter.Count(k.md[start:end])
+	return tokens, tokens <= k.budget-spare
+}
+
+func (k *cutter) add(g grain) { k.grains = append(k.grains, g) }
+
+// block adds the grains of a block.
+func (k *cutter) block(b block) {
+	start, end := k.lines[b.first], k.textEnd(b.last)
+	if tokens, ok := k.measure(start, end, 0); ok && tokens <= k.budget/2 {
+		k.add(grain{start: start, end: end, tokens: tokens})
+		return
+	}
+	switch b.kind {
+	case fence:
+		k.fence(b, start, end)
+	case code:
+		k.code(b.first, b.last, 0, nil, nil)
+	case table:
+		k.table(b, start)
+	default:
+		k.sentences(start, end, 0, func(int) *frame { return nil })
+	}
+}
+
+// fence adds the grains of a fenced code block. The lines of its marks stay with
+// the code next to them.
+func (k *cutter) fence(b block, start, end int) {
+	first, last := b.first+1, b.last
+	if b.closed {
+		last--
+	}
+	for first <= last && isBlank(k.line(first)) {
+		first++
+	}
+	for first <= last && isBlank(k.line(last)) {
+		last--
+	}
+	between, within := k.fenceFrames(b)
+	if spare := within.leadTokens + within.tailTokens; first > last || spare > k.budget/4 || len(within.lead)+len(within.tail) > k.budget*bytesPerToken/4 {
+		// No code in it, or marks that leave no room for code.
+		k.words(start, end, 0, func(int) *frame { return nil })
+		return
+	}
+	content := len(k.grains)
+	opening := k.counter.Count(k.md[start:k.lines[first]])
+	closing := k.counter.Count(k.md[k.textEnd(last):end])
+	spare := max(opening, within.leadTokens) + max(closing, within.tailTokens)
+	k.code(first, last, spare, between, within)
+	k.grains[content].start = start
+	k.grains[content].tokens += opening
+	k.grains[len(k.grains)-1].end = end
+	k.grains[len(k.grains)-1].tokens += closing
+}
+
+func (k *cutter) line(i int) string { return k.md[k.lines[i]:k.lines[i+1]] }
+
+// code adds the grains of lines of code: groups of lines between blank ones, or
+// single lines, or words.
+func (k *cutter) code(first, last, spare int, between, within *frame) {
+	for i := first; i <= last; {
+		group := i
+		for group < last && !isBlank(k.line(group+1)) {
+			group++
+		}
+		start, end := k.lines[i], k.textEnd(group)
+		if tokens, ok := k.measure(start, end, spare); ok && tokens <= k.budget/2 {
+			k.add(grain{start: start, end: end, tokens: tokens})
+		} else {
+			for ; i <= group; i++ {
+				start, end := k.lines[i], k.textEnd(i)
+				if tokens, ok := k.measure(start, end, spare); ok {
+					k.add(grain{start: start, end: end, tokens: tokens})
+				} else {
+					k.words(start, end, spare, func(int) *frame { return within })
+				}
+				k.border(between, costLine)
+			}
+		}
+		k.border(between, costPart)
+		for i = group + 1; i <= last && isBlank(k.line(i)); i++ {
+		}
+	}
+}
+
+// border sets what a cut after the last grain means.
+func (k *cutter) border(f *frame, cost int) {
+	g := &k.grains[len(k.grains)-1]
+	g.frame, g.cost, g.forced = f, cost, false
+}
+
+// table adds the grains of a table: its rows, the first one with the header.
+func (k *cutter) table(b block, start int) {
+	header := strings.TrimRight(k.md[start:k.textEnd(b.first+1)], "\r\n") + "\n"
+	headerTokens := k.counter.Count(header)
+	between := k.newFrame(header, "")
+	if headerTokens > k.budget/2 || len(header) > k.budget*bytesPerToken/2 {
+		// Repeated, it would leave no room for rows.
+		k.sentences(start, k.textEnd(b.first+1), 0, func(int) *frame { return nil })
+		between = nil
+	}
+	content := len(k.grains)
+	for i := b.first + 2; i <= b.last; i++ {
+		k.row(i, between)
+		k.border(between, costPart)
+	}
+	if between == nil {
+		return
+	}
+	if content == len(k.grains) {
+		k.add(grain{start: start, end: k.textEnd(b.first + 1)})
+	}
+	k.grains[content].start = start
+	k.grains[content].tokens += headerTokens
+}
+
+// row adds the grains of a row.
+func (k *cutter) row(i int, between *frame) {
+	start, end := k.lines[i], k.textEnd(i)
+	if between == nil {
+		k.sentences(start, end, 0, func(int) *frame { return nil })
+		return
+	}
+	if tokens, ok := k.measure(start, end, between.leadTokens); ok {
+		k.add(grain{start: start, end: end, tokens: tokens})
+		return
+	}
+	// The cell of a cut is told by the bars before it.
+	at, cell := start, -1
+	if !strings.HasPrefix(strings.TrimLeft(k.line(i), " \t>"), "|") {
+		cell = 0
+	}
+	var f *frame
+	frameAt := func(pos int) *frame {
+		for ; at < pos; at++ {
+			if k.md[at] == '|' && k.md[at-1] != '\\' {
+				cell++
+				f = nil
+			}
+		}
+		if f == nil {
+			f = k.rowFrame(between.lead, max(cell, 0))
+		}
+		return f
+	}
+	columns := strings.Count(k.md[start:end], "|")
+	k.sentences(start, end, between.leadTokens+columns+2, frameAt)
+}
+
+// sentences adds the grains of a range of running text: its sentences, or their
+// words. The text is cut to leave room for spare tokens.
+func (k *cutter) sentences(start, end, spare int, frameAt func(int) *frame) {
+	text := sentences{s: k.md[:end]}
+	for pos := start; pos < end; {
+		stop, next := text.from(pos)
+		if tokens, ok := k.measure(pos, stop, spare); ok {
+			k.add(grain{start: pos, end: stop, tokens: tokens})
+		} else {
+			k.words(pos, stop, spare, frameAt)
+		}
+		k.border(frameAt(stop), costSentence)
+		pos = next
+	}
+}
+
+// words adds the grains of a range: its words, or parts of them.
+func (k *cutter) words(start, end, spare int, frameAt func(int) *frame) {
+	for pos := start; pos < end; {
+		stop, next := word(k.md[:end], pos)
+		if tokens, ok := k.measure(pos, stop, spare); ok {
+			k.add(grain{start: pos, end: stop, tokens: tokens})
+		} else {
+			k.letters(pos, stop, spare, frameAt)
+		}
+		cost := costWord
+		if strings.Contains(k.md[stop:next], "\n") {
+			cost = costBreak
+		}
+		k.border(frameAt(stop), cost)
+		pos = next
+	}
+}
+
+// letters adds the grains of a word: what its punctuation and ideographs divide,
+// or runs of grapheme clusters as long as they may be.
+func (k *cutter) letters(start, end, spare int, frameAt func(int) *frame) {
+	for pos := start; pos < end; {
+		stop := atom(k.md[:end], pos)
+		tokens, ok := k.measure(pos, stop, spare)
+		for !ok {
+			n := k.prefix(k.md[pos:stop], k.budget-spare)
+			if n == stop-pos {
+				break // one cluster: there is no right way to cut it
+			}
+			k.add(grain{start: pos, end: pos + n, tokens: k.counter.Count(k.md[pos : pos+n])})
+			k.border(frameAt(pos+n), costLetter)
+			k.grains[len(k.grains)-1].forced = true
+			pos += n
+			tokens, ok = k.measure(pos, stop, spare)
+		}
+		k.add(grain{start: pos, end: stop, tokens: tokens})
+		k.border(frameAt(stop), costLetter)
+		pos = stop
+	}
+}
