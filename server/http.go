@@ -1,0 +1,250 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+
+	"github.com/docseek/docseek/search"
+)
+
+// Bounds on HTTP requests.
+const (
+	// maxMessageBytes bounds one message from a client.
+	maxMessageBytes = 1 << 20
+	maxHeaderBytes  = 64 << 10
+	headerTimeout   = 10 * time.Second
+	bodyTimeout     = 20 * time.Second
+	// writeTimeout bounds each write: a client that stopped reading does not
+	// hold a call for ever.
+	writeTimeout = 30 * time.Second
+	idleTimeout  = 2 * time.Minute
+	// readyTimeout bounds the question whether the index answers.
+	readyTimeout = 2 * time.Second
+)
+
+// Handler serves MCP at /mcp, the health routes, and a page on how to connect.
+func (s *Server) Handler() http.Handler { return s.http }
+
+// Serve serves HTTP on the listener until the context is done; then calls under
+// way are finished, within the deadline of a call, and Serve returns nil.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	// Calls outlive ctx while the server drains, and end with Serve.
+	calls, endCalls := context.WithCancel(context.WithoutCancel(ctx))
+	defer endCalls()
+	server := &http.Server{
+		Handler:           s.http,
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		BaseContext:       func(net.Listener) context.Context { return calls },
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	select {
+	case err := <-served:
+		return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
+	case <-ctx.Done():
+	}
+	drain, cancel := context.WithTimeout(calls, s.deadline+time.Second)
+	defer cancel()
+	err := server.Shutdown(drain)
+	if err != nil {
+		err = fmt.Errorf("drain %s: %w", listener.Addr(), errors.Join(err, server.Close()))
+	}
+	<-served
+	return err
+}
+
+// routes lays out the server's paths.
+func (s *Server) routes(publicURL string) (http.Handler, error) {
+	page, err := newConnectPage(publicURL)
+	if err != nil {
+		return nil, err
+	}
+	endpoint := &endpoint{
+		server: s,
+		page:   page,
+		transport: mcpserver.NewStreamableHTTPServer(s.mcp,
+			mcpserver.WithStateLess(true),
+			mcpserver.WithStreamableHTTPLogger(s.log)),
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", endpoint)
+	mux.Handle("/mcp/{$}", endpoint)
+	mux.Handle("GET /{$}", page)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+	})
+	mux.HandleFunc("GET /readyz", s.ready)
+	return mux, nil
+}
+
+// ready is 503 only when no answer can be given: the index cannot be read, or
+// nothing is in it yet.
+func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
+	defer cancel()
+	listed, err := s.docs.List(ctx, search.ListQuery{})
+	switch {
+	case err != nil:
+		s.log.LogAttrs(ctx, slog.LevelWarn, "not ready", slog.Any("error", err))
+		writeJSON(w, http.StatusServiceUnavailable, map[string]string{"status": "unavailable"})
+	case !slices.ContainsFunc(listed.Sources, func(s search.SourceStatus) bool { return s.Pages > 0 }):
+		writeJSON(w, http.StatusServiceUnavailable, map[string]string{"status": "empty"})
+	default:
+		writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
+	}
+}
+
+// endpoint is /mcp.
+type endpoint struct {
+	server    *Server
+	page      http.Handler
+	transport *mcpserver.StreamableHTTPServer
+}
+
+const allowedMethods = "POST, OPTIONS"
+
+// ServeHTTP answers one message per POST. There are no sessions, so GET and
+// DELETE have nothing to offer to a client; a browser gets the page on how to
+// connect.
+func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch r.Method {
+	case http.MethodPost:
+		e.post(w, r)
+	case http.MethodOptions:
+		w.Header().Set("Allow", allowedMethods)
+		w.WriteHeader(http.StatusNoContent)
+	case http.MethodGet, http.MethodHead:
+		w.Header().Set("Vary", "Accept")
+		if wantsHTML(r) {
+			e.page.ServeHTTP(w, r)
+			return
+		}
+		fallthrough
+	default:
+		w.Header().Set("Allow", allowedMethods)
+		http.Error(w, "method not allowed: MCP messages are sent by POST; this server keeps no sessions and has no stream to GET",
+			http.StatusMethodNotAllowed)
+	}
+}
+
+func (e *endpoint) post(w http.ResponseWriter, r *http.Request) {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessageBytes))
+	_ = control.SetReadDeadline(time.Time{})
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		writeJSON(w, http.StatusRequestEntityTooLarge,
+			mcp.NewJSONRPCError(mcp.NewRequestId(nil), mcp.INVALID_REQUEST, "the message is larger than 1 MiB", nil))
+		return
+	case err != nil:
+		writeJSON(w, http.StatusBadRequest,
+			mcp.NewJSONRPCError(mcp.NewRequestId(nil), mcp.PARSE_ERROR, "the message could not be read", nil))
+		return
+	}
+
+	var head messageHead
+	_ = json.Unmarshal(body, &head) // mcp-go says what is wrong with it
+	if head.Method == string(mcp.MethodNotificationCancelled) {
+		// Without sessions a request id does not say whose request it is: taking
+		// the notification would let one client cancel another's call. A client
+		// cancels by closing the connection.
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	version := r.Header.Get(mcp.HeaderProtocolVersion)
+	if version != "" && head.Params.Meta.ProtocolVersion == "" && head.Method != string(mcp.MethodInitialize) &&
+		!mcp.IsValidProtocolVersion(version) {
+		unsupported := mcp.UnsupportedProtocolVersionError{Version: version, Supported: mcp.ValidProtocolVersions}.JSONRPCError()
+		unsupported.ID = mcp.NewRequestId(head.ID)
+		writeJSON(w, http.StatusBadRequest, unsupported)
+		return
+	}
+
+	ctx, refused := withRefusal(r.Context())
+	request := &mcpserver.HTTPRequest{Method: r.Method, URL: r.URL, Header: r.Header, Body: body, Context: ctx}
+	switch mcp.MCPMethod(head.Method) {
+	case mcp.MethodResourcesRead, mcp.MethodPromptsGet, mcp.MethodCompletionComplete:
+		held := &heldResponse{header: http.Header{}}
+		e.transport.Handle(held, request)
+		if refused.set {
+			status := http.StatusOK
+			if mcp.IsModernProtocol(head.Params.Meta.ProtocolVersion) && refused.code == mcp.INVALID_PARAMS {
+				status = http.StatusBadRequest
+			}
+			writeJSON(w, status, refused.response(head.ID))
+			return
+		}
+		held.send(w)
+	default:
+		e.transport.Handle(&streamedResponse{w: w, control: control}, request)
+	}
+}
+
+// streamedResponse hands an answer on as it comes.
+type streamedResponse struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+}
+
+func (s *streamedResponse) Header() http.Header { return s.w.Header() }
+
+func (s *streamedResponse) WriteHeader(status int) {
+	if s.w.Header().Get("Content-Type") == "text/event-stream" {
+		s.w.Header().Set("X-Accel-Buffering", "no") // nginx would hold the events back
+	}
+	s.w.WriteHeader(status)
+}
+
+func (s *streamedResponse) Write(p []byte) (int, error) {
+	_ = s.control.SetWriteDeadline(time.Now().Add(writeTimeout))
+	return s.w.Write(p)
+}
+
+func (s *streamedResponse) Flush()          { _ = s.control.Flush() }
+func (s *streamedResponse) CanStream() bool { return true }
+
+// heldResponse keeps an answer until it is known whether it is the right one.
+type heldResponse struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (h *heldResponse) Header() http.Header         { return h.header }
+func (h *heldResponse) WriteHeader(status int)      { h.status = status }
+func (h *heldResponse) Write(p []byte) (int, error) { return h.body.Write(p) }
+func (h *heldResponse) Flush()                      {}
+func (h *heldResponse) CanStream() bool             { return false }
+
+func (h *heldResponse) send(w http.ResponseWriter) {
+	for name, values := range h.header {
+		w.Header()[name] = values
+	}
+	if h.status != 0 {
+		w.WriteHeader(h.status)
+	}
+	_, _ = h.body.WriteTo(w)
+}
+
+func writeJSON(w http.ResponseWriter, status int, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(value)
+}

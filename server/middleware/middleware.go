@@ -1,0 +1,99 @@
+// Package middleware holds the links of the chain that every HTTP route of the
+// server passes through: panics are caught, requests are numbered, and foreign
+// hosts and origins are turned away.
+package middleware
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+)
+
+// Chain wraps a handler in links, the first outermost.
+func Chain(h http.Handler, links ...func(http.Handler) http.Handler) http.Handler {
+	for i := len(links) - 1; i >= 0; i-- {
+		h = links[i](h)
+	}
+	return h
+}
+
+// Recover answers a panicking handler with 500 and writes the panic and its
+// stack to the log. The client learns nothing but the request's id. A panic
+// after the first byte of the answer ends the connection, so that the client
+// does not take the half for the whole.
+func Recover(log *slog.Logger) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			tracked := &trackedWriter{ResponseWriter: w}
+			defer func() {
+				p := recover()
+				if p == nil {
+					return
+				}
+				if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares the panic value itself
+					panic(p)
+				}
+				log.LogAttrs(r.Context(), slog.LevelError, "panic in an HTTP handler",
+					slog.Any("panic", p), slog.String("path", r.URL.Path),
+					slog.String("request_id", w.Header().Get(RequestIDHeader)),
+					slog.String("stack", string(debug.Stack())))
+				if tracked.started {
+					panic(http.ErrAbortHandler)
+				}
+				http.Error(w, "internal error (request id "+w.Header().Get(RequestIDHeader)+")",
+					http.StatusInternalServerError)
+			}()
+			next.ServeHTTP(tracked, r)
+		})
+	}
+}
+
+// trackedWriter knows whether the answer has begun.
+type trackedWriter struct {
+	http.ResponseWriter
+	started bool
+}
+
+func (w *trackedWriter) WriteHeader(status int) {
+	w.started = true
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *trackedWriter) Write(p []byte) (int, error) {
+	w.started = true
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *trackedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// RequestIDHeader carries the request's id in every answer.
+const RequestIDHeader = "X-Request-Id"
+
+type requestIDKey struct{}
+
+// WithRequestID gives the context a new random request id: 16 hex digits.
+func WithRequestID(ctx context.Context) context.Context {
+	var id [8]byte
+	_, _ = rand.Read(id[:]) // never fails: crypto/rand ends the process instead
+	return context.WithValue(ctx, requestIDKey{}, hex.EncodeToString(id[:]))
+}
+
+// RequestIDFrom returns the request id of the context; empty if it has none.
+func RequestIDFrom(ctx context.Context) string {
+	id, _ := ctx.Value(requestIDKey{}).(string)
+	return id
+}
+
+// RequestID numbers each request and tells the client the number. An id that
+// the client sends is not taken over: it would be the client's text in our log.
+func RequestID(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx := WithRequestID(r.Context())
+		w.Header().Set(RequestIDHeader, RequestIDFrom(ctx))
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}

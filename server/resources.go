@@ -1,0 +1,206 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+
+	"github.com/docseek/docseek/search"
+)
+
+const (
+	pageTemplate = "docs://{source}/{+path}"
+	promptName   = "answer_from_docs"
+	// maxPageChars bounds a page read as a resource, which has no cursor.
+	maxPageChars = 200_000
+	// maxListings bounds the search for a page in the list of a source.
+	maxListings = 100
+	// maxCompletions is the protocol's bound on one completion.
+	maxCompletions = 100
+)
+
+func (s *Server) addResources() {
+	s.mcp.AddResourceTemplate(
+		mcp.NewResourceTemplate(pageTemplate, "page",
+			mcp.WithTemplateTitle("Documentation page"),
+			mcp.WithTemplateDescription("A page of an indexed source as Markdown: the source's name and the path of the page's URL"),
+			mcp.WithTemplateMIMEType("text/markdown")),
+		func(ctx context.Context, request mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+			ctx, cancel := context.WithTimeout(ctx, s.deadline)
+			defer cancel()
+			text, err := s.readResource(ctx, request.Params.URI)
+			if err != nil {
+				return nil, s.refuse(ctx, "resources/read", err, map[string]any{"uri": request.Params.URI})
+			}
+			return []mcp.ResourceContents{
+				mcp.TextResourceContents{URI: request.Params.URI, MIMEType: "text/markdown", Text: text},
+			}, nil
+		})
+}
+
+// readResource reads the page that a docs:// address names.
+func (s *Server) readResource(ctx context.Context, uri string) (string, error) {
+	address, err := url.Parse(uri)
+	if err != nil || address.Scheme != "docs" || address.Host == "" {
+		return "", &search.InputError{Message: "a resource is named docs://source/path"}
+	}
+	page, err := s.findPage(ctx, address.Host, address)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	query := search.ReadQuery{URL: page, Source: address.Host, MaxChars: search.MaxMaxChars}
+	for {
+		read, err := s.docs.Read(ctx, query)
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(read.Text)
+		if read.NextCursor == "" {
+			return b.String(), nil
+		}
+		if b.Len() >= maxPageChars {
+			b.WriteString("\n\n(The page goes on: read_docs reads it in parts.)\n")
+			return b.String(), nil
+		}
+		query.Cursor = read.NextCursor
+	}
+}
+
+// findPage finds the URL of a source's page by its path and query.
+func (s *Server) findPage(ctx context.Context, source string, address *url.URL) (string, error) {
+	want := pathAndQuery(address)
+	query := search.ListQuery{Source: source, PathPrefix: "/" + strings.Trim(address.Path, "/")}
+	for range maxListings {
+		listed, err := s.docs.List(ctx, query)
+		if err != nil {
+			return "", err
+		}
+		for _, page := range listed.Pages {
+			if u, err := url.Parse(page.URL); err == nil && pathAndQuery(u) == want {
+				return page.URL, nil
+			}
+		}
+		if listed.NextCursor == "" {
+			break
+		}
+		query.Cursor = listed.NextCursor
+	}
+	return "", fmt.Errorf("find %s: %w", address, search.ErrNotFound)
+}
+
+// pathAndQuery is what tells the pages of a source apart; a slash at the end of
+// the path does not.
+func pathAndQuery(u *url.URL) string {
+	return strings.Trim(u.Path, "/") + "?" + u.RawQuery
+}
+
+func (s *Server) addPrompt() {
+	s.mcp.AddPrompt(
+		mcp.NewPrompt(promptName,
+			mcp.WithPromptTitle("Answer from the documentation"),
+			mcp.WithPromptDescription("Answer a question from the indexed documentation, with citations"),
+			mcp.WithArgument("question", mcp.ArgumentDescription("What to answer"), mcp.RequiredArgument()),
+			mcp.WithArgument("source", mcp.ArgumentDescription("Source to look in; all when left out"))),
+		func(ctx context.Context, request mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			question := strings.TrimSpace(request.Params.Arguments["question"])
+			if question == "" {
+				return nil, s.refuse(ctx, "prompts/get", &search.InputError{Message: "question is missing: it must be a string"}, nil)
+			}
+			where := "the indexed documentation"
+			if source := strings.TrimSpace(request.Params.Arguments["source"]); source != "" {
+				where = fmt.Sprintf("the documentation source %q", source)
+			}
+			return mcp.NewGetPromptResult("Answer from "+where, []mcp.PromptMessage{
+				mcp.NewPromptMessage(mcp.RoleUser, mcp.NewTextContent(fmt.Sprintf(
+					"Answer the question below from %s. Search with search_docs, more than once if needed, and read whole pages with read_docs "+
+						"where a passage is not enough. Cite the URL of every passage you rely on. If the documentation does not "+
+						"answer it, say so.\n\nQuestion: %s", where, question))),
+			}), nil
+		})
+}
+
+// completions complete the names of sources.
+type completions struct{ s *Server }
+
+// CompletePromptArgument completes the prompt's source argument.
+func (c completions) CompletePromptArgument(ctx context.Context, _ string, argument mcp.CompleteArgument, _ mcp.CompleteContext) (*mcp.Completion, error) {
+	return c.complete(ctx, argument)
+}
+
+// CompleteResourceArgument completes the resource template's source variable.
+func (c completions) CompleteResourceArgument(ctx context.Context, _ string, argument mcp.CompleteArgument, _ mcp.CompleteContext) (*mcp.Completion, error) {
+	return c.complete(ctx, argument)
+}
+
+func (c completions) complete(ctx context.Context, argument mcp.CompleteArgument) (*mcp.Completion, error) {
+	completion := &mcp.Completion{Values: []string{}}
+	if argument.Name != "source" {
+		return completion, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.s.deadline)
+	defer cancel()
+	listed, err := c.s.docs.List(ctx, search.ListQuery{})
+	if err != nil {
+		return nil, c.s.refuse(ctx, "completion/complete", err, nil)
+	}
+	for _, source := range listed.Sources {
+		if strings.HasPrefix(source.Name, argument.Value) {
+			completion.Values = append(completion.Values, source.Name)
+		}
+	}
+	slices.Sort(completion.Values)
+	completion.Total = len(completion.Values)
+	if completion.HasMore = completion.Total > maxCompletions; completion.HasMore {
+		completion.Values = completion.Values[:maxCompletions]
+	}
+	return completion, nil
+}
+
+// refusal is the JSON-RPC error that a request shall be answered with. mcp-go
+// answers every error of a resource, prompt or completion with -32603, so the
+// handler leaves the right one here and the transport puts it in place.
+type refusal struct {
+	code    int
+	message string
+	data    any
+	set     bool
+}
+
+type refusalKey struct{}
+
+// withRefusal gives the context of one request a place for its refusal.
+func withRefusal(ctx context.Context) (context.Context, *refusal) {
+	r := &refusal{}
+	return context.WithValue(ctx, refusalKey{}, r), r
+}
+
+// refuse leaves the refusal for an error and returns it as an error.
+func (s *Server) refuse(ctx context.Context, method string, err error, data any) error {
+	_, sentence := s.explain(ctx, method, err)
+	var input *search.InputError
+	code := mcp.INTERNAL_ERROR
+	switch {
+	case errors.As(err, &input):
+		code = mcp.INVALID_PARAMS
+	case errors.Is(err, search.ErrNotFound) && mcpserver.IsModernRequest(ctx):
+		code = mcp.INVALID_PARAMS
+	case errors.Is(err, search.ErrNotFound):
+		code = mcp.RESOURCE_NOT_FOUND
+	}
+	if r, ok := ctx.Value(refusalKey{}).(*refusal); ok {
+		*r = refusal{code: code, message: sentence, data: data, set: true}
+	}
+	return errors.New(sentence)
+}
+
+// response is the JSON-RPC error message of the refusal.
+func (r *refusal) response(id any) mcp.JSONRPCError {
+	return mcp.NewJSONRPCError(mcp.NewRequestId(id), r.code, r.message, r.data)
+}

@@ -1,0 +1,91 @@
+// Package server speaks the Model Context Protocol: tools, resources and a
+// prompt over the documentation index, on Streamable HTTP and on stdio, to
+// clients of every revision from 2024-11-05 to 2026-07-28.
+//
+// The server keeps nothing between two requests: any replica answers any of
+// them, and a restart is not noticed.
+package server
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+
+	"github.com/docseek/docseek/server/middleware"
+)
+
+// Options configure a server.
+type Options struct {
+	// Docs answers the documentation tools. It is needed.
+	Docs Docs
+	// Version is the program's version, shown to clients.
+	Version string
+	// Log receives a line per call and the causes of internal errors, never a
+	// caller's query text. It is needed.
+	Log *slog.Logger
+	// PublicURL is the address that clients reach the server under, without
+	// /mcp; empty means the address of the request.
+	PublicURL string
+	// AllowedHosts and AllowedOrigins are the host names (without port) and the
+	// web origins that may be asked for, beside loopback on loopback
+	// connections: see [middleware.Guard].
+	AllowedHosts   []string
+	AllowedOrigins []string
+	// Deadline ends a call; 0 means 25 s.
+	Deadline time.Duration
+}
+
+// Server is the MCP server. Its methods may be called concurrently.
+type Server struct {
+	docs     Docs
+	log      *slog.Logger
+	deadline time.Duration
+	mcp      *mcpserver.MCPServer
+	http     http.Handler
+}
+
+// cacheFor is how long a client may keep a list or a page without asking
+// again (2026-07-28, ttlMs).
+const cacheFor = time.Minute
+
+// New makes a server. It does nothing until it is served.
+func New(opts Options) (*Server, error) {
+	if opts.Docs == nil || opts.Log == nil {
+		return nil, errors.New("make the server: Docs and Log are needed")
+	}
+	s := &Server{docs: opts.Docs, log: opts.Log, deadline: opts.Deadline}
+	if s.deadline == 0 {
+		s.deadline = defaultDeadline
+	}
+	tools := docsTools(opts.Docs)
+	s.mcp = mcpserver.NewMCPServer("docseek", opts.Version,
+		mcpserver.WithTitle("Documentation search"),
+		mcpserver.WithInstructions(instructions(tools)),
+		// Nothing here changes while the server runs, so nothing is announced.
+		mcpserver.WithToolCapabilities(false),
+		mcpserver.WithResourceCapabilities(false, false),
+		mcpserver.WithPromptCapabilities(false),
+		mcpserver.WithCompletions(),
+		mcpserver.WithPromptCompletionProvider(completions{s}),
+		mcpserver.WithResourceCompletionProvider(completions{s}),
+		mcpserver.WithCacheHints(cacheFor.Milliseconds(), mcp.CacheScopePrivate),
+	)
+	if err := s.register(tools); err != nil {
+		return nil, err
+	}
+	s.addResources()
+	s.addPrompt()
+
+	routes, err := s.routes(opts.PublicURL)
+	if err != nil {
+		return nil, fmt.Errorf("lay out the routes: %w", err)
+	}
+	guard := middleware.Guard{Hosts: opts.AllowedHosts, Origins: opts.AllowedOrigins}
+	s.http = middleware.Chain(routes, middleware.RequestID, middleware.Recover(opts.Log), guard.Wrap)
+	return s, nil
+}

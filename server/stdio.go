@@ -1,0 +1,239 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+
+	"github.com/docseek/docseek/server/middleware"
+)
+
+// maxStdioCalls bounds the requests that are under way at once.
+const maxStdioCalls = 64
+
+// ServeStdio speaks MCP on a pair of streams: one JSON-RPC message a line. It
+// returns nil when in ends, after the calls under way have been answered, or
+// the context's error when it is done. Nothing but the protocol is written to
+// out. When the context ends while a read of in blocks, that read is left
+// behind: in is the caller's to close.
+func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	conn := &stdioConn{server: s, out: out, fail: cancel}
+	session := &stdioSession{notifications: make(chan mcp.JSONRPCNotification, 64)}
+	if err := s.mcp.RegisterSession(ctx, session); err != nil {
+		return fmt.Errorf("serve stdio: %w", err)
+	}
+	defer s.mcp.UnregisterSession(ctx, session.SessionID())
+	ctx = s.mcp.WithContext(ctx, session)
+
+	var notifying sync.WaitGroup
+	defer notifying.Wait()
+	notifyCtx, stopNotifying := context.WithCancel(ctx)
+	defer stopNotifying()
+	notifying.Go(func() {
+		for {
+			select {
+			case n := <-session.notifications:
+				conn.write(n)
+			case <-notifyCtx.Done():
+				return
+			}
+		}
+	})
+
+	lines := make(chan line)
+	go readLines(ctx, in, lines)
+
+	// What streams to the client for as long as it listens ends with the input.
+	listenCtx, stopListening := context.WithCancel(ctx)
+	defer stopListening()
+	var calls sync.WaitGroup
+	slots := make(chan struct{}, maxStdioCalls)
+	for {
+		select {
+		case <-ctx.Done():
+			calls.Wait()
+			return conn.ended(ctx)
+		case got := <-lines:
+			switch {
+			case errors.Is(got.err, errLineTooLong):
+				conn.write(mcp.NewJSONRPCError(mcp.NewRequestId(nil), mcp.PARSE_ERROR, got.err.Error(), nil))
+				continue
+			case got.err != nil:
+				stopListening()
+				calls.Wait()
+				if errors.Is(got.err, io.EOF) {
+					return conn.ended(ctx)
+				}
+				return fmt.Errorf("serve stdio: read: %w", got.err)
+			}
+			var head messageHead
+			if json.Unmarshal(got.text, &head) != nil || head.ID == nil {
+				conn.answer(ctx, head, got.text) // a notification, or not a message at all
+				continue
+			}
+			callCtx := ctx
+			if head.Method == string(mcp.MethodSubscriptionsListen) {
+				callCtx = listenCtx
+			}
+			select {
+			case slots <- struct{}{}:
+			case <-ctx.Done():
+				continue
+			}
+			calls.Go(func() {
+				defer func() { <-slots }()
+				conn.answer(callCtx, head, got.text)
+			})
+		}
+	}
+}
+
+// messageHead is what the transports need to know of a message.
+type messageHead struct {
+	ID     any    `json:"id"`
+	Method string `json:"method"`
+	Params struct {
+		Meta struct {
+			ProtocolVersion string `json:"io.modelcontextprotocol/protocolVersion"`
+		} `json:"_meta"`
+	} `json:"params"`
+}
+
+// stdioConn writes the messages to the client.
+type stdioConn struct {
+	server *Server
+	mu     sync.Mutex
+	out    io.Writer
+	err    error // of the first failed write
+	fail   context.CancelFunc
+}
+
+// answer handles one message and writes its answer, if it has one.
+func (c *stdioConn) answer(ctx context.Context, head messageHead, message []byte) {
+	ctx = middleware.WithRequestID(ctx)
+	defer func() {
+		if p := recover(); p != nil {
+			c.server.log.LogAttrs(ctx, slog.LevelError, "panic in a request",
+				slog.String("method", head.Method), slog.Any("panic", p),
+				slog.String("request_id", middleware.RequestIDFrom(ctx)),
+				slog.String("stack", string(debug.Stack())))
+			if head.ID != nil {
+				c.write(mcp.NewJSONRPCError(mcp.NewRequestId(head.ID), mcp.INTERNAL_ERROR, internalError(ctx), nil))
+			}
+		}
+	}()
+	ctx, refused := withRefusal(ctx)
+	response := c.server.mcp.HandleMessage(ctx, message)
+	if refused.set {
+		response = refused.response(head.ID)
+	}
+	if response != nil && ctx.Err() == nil {
+		c.write(response)
+	}
+}
+
+// write writes one message on a line of its own. A client that cannot be
+// written to any more is gone: its calls end.
+func (c *stdioConn) write(message any) {
+	encoded, err := json.Marshal(message)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err == nil && c.err == nil {
+		_, err = c.out.Write(append(encoded, '\n'))
+	}
+	if err != nil && c.err == nil {
+		c.err = err
+		c.fail()
+	}
+}
+
+// ended is what ServeStdio returns.
+func (c *stdioConn) ended(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return fmt.Errorf("serve stdio: write: %w", c.err)
+	}
+	return ctx.Err()
+}
+
+// stdioSession is the one client of a pair of streams.
+type stdioSession struct {
+	notifications chan mcp.JSONRPCNotification
+	initialized   atomic.Bool
+}
+
+var _ mcpserver.ClientSession = (*stdioSession)(nil)
+
+func (s *stdioSession) Initialize()       { s.initialized.Store(true) }
+func (s *stdioSession) Initialized() bool { return s.initialized.Load() }
+func (s *stdioSession) SessionID() string { return "stdio" }
+func (s *stdioSession) NotificationChannel() chan<- mcp.JSONRPCNotification {
+	return s.notifications
+}
+
+// line is one line of the input, or why there is none.
+type line struct {
+	text []byte
+	err  error
+}
+
+var errLineTooLong = errors.New("the message is larger than 1 MiB")
+
+// readLines sends the lines of in that are not blank, then the error that ended
+// them. What is longer than a message may be is skipped and reported.
+func readLines(ctx context.Context, in io.Reader, lines chan<- line) {
+	reader := bufio.NewReaderSize(in, 64<<10)
+	for {
+		got := readLine(reader)
+		if got.err == nil && len(got.text) == 0 {
+			continue
+		}
+		select {
+		case lines <- got:
+		case <-ctx.Done():
+			return
+		}
+		if got.err != nil && !errors.Is(got.err, errLineTooLong) {
+			return
+		}
+	}
+}
+
+func readLine(reader *bufio.Reader) line {
+	var text []byte
+	tooLong := false
+	for {
+		part, err := reader.ReadSlice('\n')
+		if len(text)+len(part) > maxMessageBytes {
+			tooLong, text = true, nil
+		}
+		if !tooLong {
+			text = append(text, part...)
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case tooLong && (err == nil || errors.Is(err, io.EOF)):
+			return line{err: errLineTooLong}
+		case err != nil && len(text) == 0:
+			return line{err: err}
+		case err != nil && !errors.Is(err, io.EOF):
+			return line{err: err}
+		}
+		return line{text: bytes.TrimSpace(text)}
+	}
+}

@@ -1,0 +1,221 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+
+	"github.com/docseek/docseek/search"
+	"github.com/docseek/docseek/server/middleware"
+)
+
+// Bounds on every tool call.
+const (
+	// defaultDeadline ends a call before the clients' own time-outs do (the
+	// shortest known is 60 s), so that the model reads why.
+	defaultDeadline = 25 * time.Second
+	// heartbeat is the time between two progress notifications of a call that
+	// asked for them.
+	heartbeat = 5 * time.Second
+	// settle is how long the answer waits for the notification before it:
+	// mcp-go v1.2.1 loses one that is still on its way when the handler returns.
+	settle = 2 * time.Millisecond
+	// maxAnswerBytes bounds the structured content and the text, each.
+	maxAnswerBytes = 1 << 20
+)
+
+// tool is one MCP tool: what clients are shown and what a call does.
+type tool struct {
+	name        string
+	title       string
+	description string
+	input       schema
+	// output is the JSON Schema of the structured answer.
+	output json.RawMessage
+	// maxResultChars, where not 0, asks Claude Code to show answers up to that
+	// size instead of writing them to a file.
+	maxResultChars int
+	call           func(context.Context, arguments) (answer, error)
+}
+
+// answer is one result in its two forms, which hold the same facts.
+type answer struct {
+	structured any
+	text       string
+}
+
+// register publishes the tools. None of them writes, and each answers the same
+// to the same question while the index stays.
+func (s *Server) register(tools []tool) error {
+	for _, t := range tools {
+		input, err := t.input.MarshalJSON()
+		if err != nil {
+			return fmt.Errorf("encode the input schema of %s: %w", t.name, err)
+		}
+		described := mcp.Tool{
+			Name:            t.name,
+			Title:           t.title,
+			Description:     t.description,
+			RawInputSchema:  input,
+			RawOutputSchema: t.output,
+			Annotations: mcp.ToolAnnotation{
+				Title:           t.title,
+				ReadOnlyHint:    mcp.ToBoolPtr(true),
+				DestructiveHint: mcp.ToBoolPtr(false),
+				IdempotentHint:  mcp.ToBoolPtr(true),
+				OpenWorldHint:   mcp.ToBoolPtr(false),
+			},
+		}
+		if t.maxResultChars > 0 {
+			described.Meta = mcp.NewMetaFromMap(map[string]any{"anthropic/maxResultSizeChars": t.maxResultChars})
+		}
+		s.mcp.AddTool(described, s.handler(t))
+	}
+	return nil
+}
+
+// handler runs a call of the tool: a panic is caught, the deadline set, the
+// arguments put right and checked, the answer bounded. Whatever goes wrong
+// becomes a result that the model can act on; the log has the rest.
+func (s *Server) handler(t tool) mcpserver.ToolHandlerFunc {
+	return func(ctx context.Context, request mcp.CallToolRequest) (result *mcp.CallToolResult, _ error) {
+		if middleware.RequestIDFrom(ctx) == "" {
+			ctx = middleware.WithRequestID(ctx)
+		}
+		started := time.Now()
+		outcome := "ok"
+		defer func() {
+			if p := recover(); p != nil {
+				s.log.LogAttrs(ctx, slog.LevelError, "panic in a tool",
+					slog.String("tool", t.name), slog.Any("panic", p),
+					slog.String("request_id", middleware.RequestIDFrom(ctx)),
+					slog.String("stack", string(debug.Stack())))
+				outcome, result = "panic", failed(internalError(ctx))
+			}
+			s.log.LogAttrs(ctx, slog.LevelInfo, "tool call",
+				slog.String("tool", t.name), slog.String("outcome", outcome),
+				slog.Duration("duration", time.Since(started)),
+				slog.String("request_id", middleware.RequestIDFrom(ctx)))
+		}()
+
+		ctx, cancel := context.WithTimeout(ctx, s.deadline)
+		defer cancel()
+
+		var raw any = request.Params.RawArguments
+		if request.Params.RawArguments == nil {
+			raw = request.Params.Arguments
+		}
+		args, err := parseArguments(t.input, raw)
+		if err != nil {
+			outcome = "invalid"
+			return failed(err.Error()), nil
+		}
+
+		progress := s.startProgress(ctx, t, request.Params.Meta)
+		defer progress.stop()
+		got, err := t.call(ctx, args)
+		if err != nil {
+			var text string
+			outcome, text = s.explain(ctx, t.name, err)
+			return failed(text), nil
+		}
+		structured, err := json.Marshal(got.structured)
+		if err != nil {
+			return nil, fmt.Errorf("encode the answer of %s: %w", t.name, err)
+		}
+		if len(structured) > maxAnswerBytes || len(got.text) > maxAnswerBytes {
+			outcome = "too large"
+			return failed("the answer is larger than 1 MiB: ask for less with max_chars, limit or path_prefix"), nil
+		}
+		return &mcp.CallToolResult{
+			Content:           []mcp.Content{mcp.NewTextContent(got.text)},
+			StructuredContent: json.RawMessage(structured),
+		}, nil
+	}
+}
+
+// failed is an error that the model reads. It has no structured content, since
+// that would have to conform to the output schema.
+func failed(text string) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{mcp.NewTextContent(text)}, IsError: true}
+}
+
+// explain turns an error into its outcome for the log and a sentence for the
+// model that tells nothing of the inside.
+func (s *Server) explain(ctx context.Context, what string, err error) (outcome, sentence string) {
+	var input *search.InputError
+	switch {
+	case errors.As(err, &input):
+		return "invalid", input.Message
+	case errors.Is(err, search.ErrNotFound):
+		return "not found", "that is not in the index: find pages with search_docs, or list them with list_docs"
+	case errors.Is(err, search.ErrStale):
+		return "stale", "the index was renewed in between: ask again without the cursor"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "timeout", fmt.Sprintf("no answer within %v: try again, or ask for less", s.deadline)
+	case errors.Is(err, context.Canceled):
+		return "cancelled", "the call was cancelled"
+	}
+	s.log.LogAttrs(ctx, slog.LevelError, "call failed",
+		slog.String("call", what), slog.Any("error", err),
+		slog.String("request_id", middleware.RequestIDFrom(ctx)))
+	return "error", internalError(ctx)
+}
+
+func internalError(ctx context.Context) string {
+	return "internal error (request id " + middleware.RequestIDFrom(ctx) + "): try again; the server's log has the cause"
+}
+
+// progress sends the heartbeats of one call.
+type progress struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+	last   time.Time // of the last notification; read after done
+}
+
+// startProgress sends a progress notification at every heartbeat until stop,
+// if the caller gave a token for them.
+func (s *Server) startProgress(ctx context.Context, t tool, meta *mcp.Meta) *progress {
+	p := &progress{cancel: func() {}, done: make(chan struct{})}
+	if meta == nil || meta.ProgressToken == nil {
+		close(p.done)
+		return p
+	}
+	ctx, p.cancel = context.WithCancel(ctx)
+	go func() {
+		defer close(p.done)
+		ticker := time.NewTicker(heartbeat)
+		defer ticker.Stop()
+		for n := 1; ; n++ {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			if s.mcp.SendNotificationToClient(ctx, "notifications/progress", map[string]any{
+				"progressToken": meta.ProgressToken,
+				"progress":      n,
+				"message":       t.name + " is still at work",
+			}) == nil {
+				p.last = time.Now()
+			}
+		}
+	}()
+	return p
+}
+
+// stop ends the heartbeats and waits until the last one has surely left.
+func (p *progress) stop() {
+	p.cancel()
+	<-p.done
+	if wait := time.Until(p.last.Add(settle)); !p.last.IsZero() && wait > 0 {
+		<-time.After(wait)
+	}
+}
