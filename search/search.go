@@ -78,13 +78,24 @@ type ReadQuery struct {
 
 // Reading is a page or section as Markdown.
 type Reading struct {
-	URL        string            `json:"url"`
-	Title      string            `json:"title"`
-	Path       []string          `json:"heading_path"`
-	Text       string            `json:"text"`
-	Sections   []docseek.Heading `json:"sections"`
-	Truncated  bool              `json:"truncated"`
-	NextCursor string            `json:"next_cursor,omitempty"`
+	URL   string   `json:"url"`
+	Title string   `json:"title"`
+	Path  []string `json:"heading_path"`
+	Text  string   `json:"text"`
+	// Sections are the headings of what was asked for, in order; the deepest
+	// levels are left out where they would take too much room.
+	Sections []SectionLink `json:"sections"`
+	// Truncated says that the page or section goes on beyond Text; NextCursor
+	// leads there.
+	Truncated  bool   `json:"truncated"`
+	NextCursor string `json:"next_cursor,omitempty"`
+}
+
+// SectionLink is a section of a page as it can be asked for.
+type SectionLink struct {
+	Anchor string `json:"anchor"`
+	Title  string `json:"title"`
+	Level  int    `json:"level"`
 }
 
 // ListQuery asks for the sources, or for the pages of one.

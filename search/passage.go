@@ -1,0 +1,206 @@
+package search
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/docseek/docseek"
+)
+
+// passage is an entry with the chunks of its section that surround it.
+type passage struct {
+	entry
+	// chunks are of one section and without a gap; at is the matching one.
+	chunks []Chunk
+	at     int
+	// from and to bound what is shown, to included; low and high what may be.
+	from, to, low, high int
+	// short is what is left of the matching chunk when it has to be cut; cut is
+	// the number of its bytes.
+	short string
+	cut   bool
+}
+
+// newPassage takes what belongs to the entry's section out of the chunks around it.
+func newPassage(e entry, around []Chunk) passage {
+	at := slices.IndexFunc(around, func(c Chunk) bool { return c.ID == e.hit.ID })
+	if at < 0 {
+		return passage{entry: e, chunks: []Chunk{e.hit.Chunk}}
+	}
+	start, end := at, at+1
+	for start > 0 && around[start-1].Section == e.hit.Section && around[start-1].Ordinal == around[start].Ordinal-1 {
+		start--
+	}
+	for end < len(around) && around[end].Section == e.hit.Section && around[end].Ordinal == around[end-1].Ordinal+1 {
+		end++
+	}
+	p := passage{entry: e, chunks: around[start:end], at: at - start}
+	p.from, p.to, p.low, p.high = p.at, p.at, p.at, p.at
+	for p.low > 0 && p.chunks[p.low-1].Ordinal >= e.first {
+		p.low--
+	}
+	for p.high < len(p.chunks)-1 && p.chunks[p.high+1].Ordinal <= e.last {
+		p.high++
+	}
+	return p
+}
+
+// text joins the chunks from from to to, both included, and says which
+// characters of it are the matching chunk's. What the splitter repeated or
+// closed between pieces is left out; at the ends it stays.
+func (p *passage) text(from, to int) (text string, matched docseek.Span) {
+	var b strings.Builder
+	first, last := p.chunks[from], p.chunks[to]
+	b.WriteString(first.Text[:first.Lead])
+	for i := from; i <= to; i++ {
+		c := p.chunks[i]
+		if i > from {
+			b.WriteString(c.Glue)
+		}
+		if i == p.at {
+			matched.Start = utf8.RuneCountInString(b.String())
+			matched.End = matched.Start + utf8.RuneCountInString(c.Body())
+		}
+		b.WriteString(c.Body())
+	}
+	b.WriteString(last.Text[len(last.Text)-last.Tail:])
+	return b.String(), matched
+}
+
+// Bounds on what a hit tells beside its text: a page may call itself anything.
+const (
+	maxTitle    = 200
+	maxPathPart = 120
+	maxPath     = 8
+)
+
+// show is the passage as a hit, without rank.
+func (p *passage) show() docseek.Hit {
+	c := p.entry.hit
+	h := docseek.Hit{
+		URL: c.Link(), Title: clip(c.Title, maxTitle), Path: clipPath(c.Path),
+		Source: c.Source, Generation: c.Generation, Version: c.Version, Language: c.Language,
+		Score: c.score, Cosine: c.cosine, IndexedAt: c.IndexedAt.UTC(),
+	}
+	h.LastModified = timePointer(c.Modified)
+	if p.cut {
+		h.Text = p.short
+		h.Matched.End = utf8.RuneCountInString(p.short)
+		h.Matched.Start = min(h.Matched.End, utf8.RuneCountInString(c.Text[:c.Lead]))
+	} else {
+		h.Text, h.Matched = p.text(p.from, p.to)
+	}
+	h.Truncated = p.cut || p.from > 0 || p.to < len(p.chunks)-1
+	return h
+}
+
+func clipPath(path []string) []string {
+	path = path[max(0, len(path)-maxPath):]
+	clipped := make([]string, len(path))
+	for i, part := range path {
+		clipped[i] = clip(part, maxPathPart)
+	}
+	return clipped
+}
+
+// minPassage is the least of a passage, in JSON characters, that is worth a
+// place in an answer; a shorter one is shown whole.
+const minPassage = 300
+
+// layOut puts passages into an answer such that it is no longer than maxChars
+// characters as JSON. The best passages get room first: for the chunk that
+// matched, then for their neighbours. What finds no room is counted as omitted;
+// next makes the cursor that leads to what comes after a number of passages.
+func layOut(answer *Answer, passages []passage, maxChars, offset int, next func(shown int) string) error {
+	answer.Reason = clip(answer.Reason, maxChars/4)
+	answer.Hint = clip(answer.Hint, maxChars/4)
+	shell := *answer
+	shell.Omitted, shell.NextCursor = len(passages), next(0)
+	used, err := encodedChars(shell)
+	if err != nil {
+		return err
+	}
+	left := maxChars - used
+	const slack = 16 // digits of rank and span, a comma
+	var shown []*passage
+	for i := range passages {
+		p := &passages[i]
+		empty := p.show()
+		empty.Text, empty.Truncated = "", false
+		empty.Rank = offset + i + 1
+		frame, err := encodedChars(empty)
+		if err != nil {
+			return err
+		}
+		alone, _ := p.text(p.at, p.at)
+		need := frame + slack + min(jsonChars(alone), minPassage)
+		if need > left {
+			break
+		}
+		left -= need
+		shown = append(shown, p)
+	}
+	for _, p := range shown {
+		alone, _ := p.text(p.at, p.at)
+		cost := jsonChars(alone)
+		room := min(cost, minPassage) + left
+		if cost > room {
+			p.short, _ = shorten(alone, room)
+			p.cut = true
+			cost = jsonChars(p.short)
+		}
+		left = room - cost
+	}
+	for _, p := range shown {
+		left -= p.grow(left)
+	}
+	for i, p := range shown {
+		h := p.show()
+		h.Rank = offset + i + 1
+		answer.Results = append(answer.Results, h)
+	}
+	answer.Omitted = len(passages) - len(shown)
+	answer.NextCursor = next(len(shown))
+	if len(shown) == 0 && len(passages) > 0 {
+		answer.NextCursor = next(1)
+		answer.Hint = "max_chars is too small for the next result."
+	}
+	return nil
+}
+
+// grow widens a passage while the room allows and returns what it took.
+func (p *passage) grow(room int) int {
+	if p.cut {
+		return 0
+	}
+	before, _ := p.text(p.from, p.to)
+	taken, start := 0, jsonChars(before)
+	for p.to < p.high {
+		wider, _ := p.text(p.from, p.to+1)
+		if jsonChars(wider)-start > room {
+			break
+		}
+		p.to++
+		taken = jsonChars(wider) - start
+	}
+	for p.from > p.low {
+		wider, _ := p.text(p.from-1, p.to)
+		if jsonChars(wider)-start > room {
+			break
+		}
+		p.from--
+		taken = jsonChars(wider) - start
+	}
+	return taken
+}
+
+// timePointer is nil for the zero time.
+func timePointer(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
