@@ -32,8 +32,16 @@ const (
 	costSentence = 2_000  // between sentences
 	costTiny     = 2_000  // of a tiny chunk
 	costBreak    = 4_000  // at a line break in running text
+	costClause   = 6_000  // between words, after a comma and the like
 	costWord     = 8_000  // between words
 	costLetter   = 16_000 // within a word
+)
+
+// Parts of a word are grouped up to these sizes: enough choice to fill chunks
+// evenly, and not a grain for each ideograph.
+const (
+	lettersTokens = 8
+	lettersBytes  = 128
 )
 
 // cutter cuts one section.
@@ -113,7 +121,7 @@ func (k *cutter) block(b block) {
 	case table:
 		k.table(b, start)
 	default:
-		k.sentences(start, end, 0, func(int) *frame { return nil })
+		k.sentences(start, end, 0, unframed)
 	}
 }
 
@@ -131,21 +139,27 @@ func (k *cutter) fence(b block, start, end int) {
 		last--
 	}
 	between, within := k.fenceFrames(b)
-	if spare := within.leadTokens + within.tailTokens; first > last || spare > k.budget/4 || len(within.lead)+len(within.tail) > k.budget*bytesPerToken/4 {
+	content := len(k.grains)
+	opening, closing, spare := 0, 0, 0
+	if first <= last {
+		opening = k.counter.Count(k.md[start:k.lines[first]])
+		closing = k.counter.Count(k.md[k.textEnd(last):end])
+		spare = max(opening, within.leadTokens) + max(closing, within.tailTokens)
+	}
+	if first > last || spare > k.budget/4 || len(within.lead)+len(within.tail) > k.budget*bytesPerToken/4 {
 		// No code in it, or marks that leave no room for code.
-		k.words(start, end, 0, func(int) *frame { return nil })
+		k.words(start, end, 0, unframed)
 		return
 	}
-	content := len(k.grains)
-	opening := k.counter.Count(k.md[start:k.lines[first]])
-	closing := k.counter.Count(k.md[k.textEnd(last):end])
-	spare := max(opening, within.leadTokens) + max(closing, within.tailTokens)
 	k.code(first, last, spare, between, within)
 	k.grains[content].start = start
 	k.grains[content].tokens += opening
 	k.grains[len(k.grains)-1].end = end
 	k.grains[len(k.grains)-1].tokens += closing
 }
+
+// unframed is for text that can be cut as it is.
+func unframed(int) *frame { return nil }
 
 func (k *cutter) line(i int) string { return k.md[k.lines[i]:k.lines[i+1]] }
 
@@ -190,7 +204,7 @@ func (k *cutter) table(b block, start int) {
 	between := k.newFrame(header, "")
 	if headerTokens > k.budget/2 || len(header) > k.budget*bytesPerToken/2 {
 		// Repeated, it would leave no room for rows.
-		k.sentences(start, k.textEnd(b.first+1), 0, func(int) *frame { return nil })
+		k.sentences(start, k.textEnd(b.first+1), 0, unframed)
 		between = nil
 	}
 	content := len(k.grains)
@@ -212,7 +226,7 @@ func (k *cutter) table(b block, start int) {
 func (k *cutter) row(i int, between *frame) {
 	start, end := k.lines[i], k.textEnd(i)
 	if between == nil {
-		k.sentences(start, end, 0, func(int) *frame { return nil })
+		k.sentences(start, end, 0, unframed)
 		return
 	}
 	if tokens, ok := k.measure(start, end, between.leadTokens); ok {
@@ -237,8 +251,12 @@ func (k *cutter) row(i int, between *frame) {
 		}
 		return f
 	}
-	columns := strings.Count(k.md[start:end], "|")
-	k.sentences(start, end, between.leadTokens+columns+2, frameAt)
+	spare := between.leadTokens + strings.Count(k.md[start:end], "|") + 2
+	if spare > 3*k.budget/4 {
+		// More cells than the header has: their number alone fills the budget.
+		spare, frameAt = between.leadTokens, func(int) *frame { return between }
+	}
+	k.sentences(start, end, spare, frameAt)
 }
 
 // sentences adds the grains of a range of running text: its sentences, or their
@@ -266,34 +284,54 @@ func (k *cutter) words(start, end, spare int, frameAt func(int) *frame) {
 		} else {
 			k.letters(pos, stop, spare, frameAt)
 		}
-		cost := costWord
-		if strings.Contains(k.md[stop:next], "\n") {
-			cost = costBreak
+		switch {
+		case strings.Contains(k.md[stop:next], "\n"):
+			k.border(frameAt(stop), costBreak)
+		case strings.ContainsRune(",;:)", rune(k.md[stop-1])):
+			k.border(frameAt(stop), costClause)
+		default:
+			k.border(frameAt(stop), costWord)
 		}
-		k.border(frameAt(stop), cost)
 		pos = next
 	}
 }
 
-// letters adds the grains of a word: what its punctuation and ideographs divide,
-// or runs of grapheme clusters as long as they may be.
+// letters adds the grains of a word: groups of what its punctuation and
+// ideographs divide, or runs of grapheme clusters as long as they may be.
 func (k *cutter) letters(start, end, spare int, frameAt func(int) *frame) {
+	group := grain{start: start, end: start}
+	flush := func() {
+		if group.end > group.start {
+			k.add(group)
+			k.border(frameAt(group.end), costLetter)
+		}
+		group = grain{start: group.end, end: group.end}
+	}
 	for pos := start; pos < end; {
 		stop := atom(k.md[:end], pos)
 		tokens, ok := k.measure(pos, stop, spare)
+		if !ok {
+			flush()
+		}
 		for !ok {
 			n := k.prefix(k.md[pos:stop], k.budget-spare)
 			if n == stop-pos {
+				tokens = k.counter.Count(k.md[pos:stop])
 				break // one cluster: there is no right way to cut it
 			}
 			k.add(grain{start: pos, end: pos + n, tokens: k.counter.Count(k.md[pos : pos+n])})
 			k.border(frameAt(pos+n), costLetter)
 			k.grains[len(k.grains)-1].forced = true
 			pos += n
+			group.start, group.end = pos, pos
 			tokens, ok = k.measure(pos, stop, spare)
 		}
-		k.add(grain{start: pos, end: stop, tokens: tokens})
-		k.border(frameAt(stop), costLetter)
+		if stop-group.start > lettersBytes || group.tokens+tokens > lettersTokens {
+			flush()
+		}
+		group.end = stop
+		group.tokens += tokens
 		pos = stop
 	}
+	flush()
 }

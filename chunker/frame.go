@@ -15,6 +15,22 @@ func (c *Chunker) newFrame(lead, tail string) *frame {
 	return &frame{lead: lead, tail: tail, leadTokens: c.counter.Count(lead), tailTokens: c.counter.Count(tail)}
 }
 
+// leadSize returns the tokens and bytes of the lead of a frame, which may be nil.
+func (f *frame) leadSize() (tokens, bytes int) {
+	if f == nil {
+		return 0, 0
+	}
+	return f.leadTokens, len(f.lead)
+}
+
+// tailSize returns the tokens and bytes of the tail of a frame, which may be nil.
+func (f *frame) tailSize() (tokens, bytes int) {
+	if f == nil {
+		return 0, 0
+	}
+	return f.tailTokens, len(f.tail)
+}
+
 // fenceFrames returns the frame of a cut between two lines of a fence, and that
 // of a cut within a line.
 func (c *Chunker) fenceFrames(b block) (between, within *frame) {

@@ -1,63 +1,73 @@
 package chunker
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // pack chooses at which borders to cut: the cheapest way to divide the grains
 // into chunks that fit, where a chunk costs the square of the fraction of it
-// that stays empty. Counting in integers, it chooses the same way everywhere.
+// that stays empty, as lines of a paragraph do (Knuth and Plass, "Breaking
+// Paragraphs into Lines", 1981). Counting in integers, it chooses the same way
+// on every machine.
 func (k *cutter) pack() []piece {
 	type choice struct{ cost, from int }
 	best := make([]choice, len(k.grains)+1)
+	chunkCost := k.chunkCosts()
+	maxBytes := k.budget * bytesPerToken
 	for j := 1; j <= len(k.grains); j++ {
-		last := k.grains[j-1]
-		tail, tailBytes := 0, 0
-		if last.frame != nil {
-			tail, tailBytes = last.frame.tailTokens, len(last.frame.tail)
+		last := &k.grains[j-1]
+		tokens, bytes := last.frame.tailSize()
+		border := last.cost
+		if j == len(k.grains) {
+			border = 0
 		}
-		best[j] = choice{cost: -1}
-		tokens := tail
+		best[j].from = -1
 		for i := j - 1; i >= 0; i-- {
-			tokens += k.grains[i].tokens
-			bytes := last.end - k.grains[i].start + tailBytes
-			lead := 0
-			if i > 0 && k.grains[i-1].frame != nil {
-				lead = k.grains[i-1].frame.leadTokens
-				bytes += len(k.grains[i-1].frame.lead)
-			}
-			if i < j-1 && (tokens > k.budget || k.grains[i].forced || bytes > 2*k.budget*bytesPerToken) {
+			g := &k.grains[i]
+			tokens += g.tokens
+			size := bytes + last.end - g.start
+			if i < j-1 && (g.forced || tokens > k.budget || size > maxBytes) {
 				break
 			}
-			if i < j-1 && (tokens+lead > k.budget || bytes > k.budget*bytesPerToken) {
+			lead, leadBytes := 0, 0
+			if i > 0 {
+				lead, leadBytes = k.grains[i-1].frame.leadSize()
+			}
+			if i < j-1 && (tokens+lead > k.budget || size+leadBytes > maxBytes) {
 				continue
 			}
-			cost := best[i].cost + k.chunkCost(tokens+lead)
-			if j < len(k.grains) {
-				cost += last.cost
-			}
-			if best[j].cost < 0 || cost < best[j].cost {
+			cost := best[i].cost + chunkCost[min(tokens+lead, k.budget)] + border
+			if best[j].from < 0 || cost < best[j].cost {
 				best[j] = choice{cost: cost, from: i}
 			}
 		}
 	}
-	var cuts []int
+	var ends []int
 	for j := len(k.grains); j > 0; j = best[j].from {
-		cuts = append(cuts, j)
+		ends = append(ends, j)
 	}
-	pieces := make([]piece, 0, len(cuts))
-	for c, from := len(cuts)-1, 0; c >= 0; c-- {
-		pieces = append(pieces, k.piece(from, cuts[c]))
-		from = cuts[c]
+	slices.Reverse(ends)
+	pieces := make([]piece, len(ends))
+	from := 0
+	for i, to := range ends {
+		pieces[i] = k.piece(from, to)
+		from = to
 	}
 	return pieces
 }
 
-func (k *cutter) chunkCost(tokens int) int {
-	empty := 1000 * max(k.budget-tokens, 0) / k.budget
-	cost := empty * empty / 1000
-	if tokens < tinyTokens {
-		cost += costTiny
+// chunkCosts are the costs of chunks by their number of tokens.
+func (k *cutter) chunkCosts() []int {
+	costs := make([]int, k.budget+1)
+	for tokens := range costs {
+		empty := 1000 * (k.budget - tokens) / k.budget
+		costs[tokens] = empty * empty / 1000
+		if tokens < tinyTokens {
+			costs[tokens] += costTiny
+		}
 	}
-	return cost
+	return costs
 }
 
 // piece makes the grains i to j-1 a piece.
