@@ -6,8 +6,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"golang.org/x/text/unicode/norm"
 )
 
 const (
@@ -243,101 +241,4 @@ func (s *scanner) putRune(r rune) {
 			}
 		}
 	}
-}
-
-// class is what a character outside ASCII does to the word it stands in.
-type class int
-
-const (
-	letter  class = iota // belongs to a word
-	dropped              // is left out; the word goes on behind it
-	space                // ends a word
-	alone                // is a word by itself
-)
-
-func classify(r rune) class {
-	switch {
-	case ideograph(r):
-		return alone
-	case r == utf8.RuneError, control(r):
-		return dropped
-	case unicode.IsSpace(r):
-		return space
-	}
-	var parts [maxDecomposition]rune
-	for _, part := range decompose(parts[:0], r) {
-		if unaccented(part) {
-			if punctuation(part) {
-				return alone
-			}
-			return letter
-		}
-	}
-	return dropped
-}
-
-// maxDecomposition is the most characters that the full canonical decomposition
-// of one character has.
-const maxDecomposition = 8
-
-// decompose appends the full canonical decomposition of r (NFD, UAX #15) to dst.
-func decompose(dst []rune, r rune) []rune {
-	const (
-		hangul    = 0xAC00
-		syllables = 11172
-		leads     = 0x1100
-		vowels    = 0x1161
-		trails    = 0x11A7
-		perLead   = 588
-		perVowel  = 28
-	)
-	if s := r - hangul; s >= 0 && s < syllables {
-		dst = append(dst, leads+s/perLead, vowels+s%perLead/perVowel)
-		if t := s % perVowel; t > 0 {
-			dst = append(dst, trails+t)
-		}
-		return dst
-	}
-	var encoded [utf8.UTFMax]byte
-	n := utf8.EncodeRune(encoded[:], r)
-	parts := norm.NFD.Properties(encoded[:n]).Decomposition()
-	if len(parts) == 0 {
-		return append(dst, r)
-	}
-	for len(parts) > 0 {
-		part, size := utf8.DecodeRune(parts)
-		dst = append(dst, part)
-		parts = parts[size:]
-	}
-	return dst
-}
-
-// unaccented reports that r is not a non-spacing mark.
-func unaccented(r rune) bool {
-	return r < 0x300 || !unicode.Is(unicode.Mn, r)
-}
-
-func punctuation(r rune) bool {
-	if r < utf8.RuneSelf {
-		return r > ' ' && r < 0x7f && !('0' <= r && r <= '9' || 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z')
-	}
-	return unicode.Is(unicode.P, r)
-}
-
-func control(r rune) bool {
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co)
-}
-
-// ideograph reports whether BERT's basic tokenizer takes r for a word of its
-// own. U+2B820 to U+2B91F of extension E are left out there by mistake.
-func ideograph(r rune) bool {
-	switch {
-	case r < 0x3400:
-		return false
-	case r <= 0x4DBF, 0x4E00 <= r && r <= 0x9FFF, 0xF900 <= r && r <= 0xFAFF:
-		return true
-	case r < 0x20000:
-		return false
-	}
-	return r <= 0x2A6DF || 0x2A700 <= r && r <= 0x2B81F || 0x2B920 <= r && r <= 0x2CEAF || 0x2F800 <= r && r <= 0x2FA1F
 }
