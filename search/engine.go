@@ -230,6 +230,7 @@ func (e *Engine) search(ctx context.Context, q Query, at cursor, notes []string)
 		answer.Hint = "Nothing is indexed yet: the first run has to finish, see list_docs."
 		return answer, nil
 	}
+	identity := q.identity()
 	q.Filter.Sources = s.names()
 
 	vectors := map[string][]float32{}
@@ -280,7 +281,7 @@ func (e *Engine) search(ctx context.Context, q Query, at cursor, notes []string)
 		if offset+shown >= len(entries) {
 			return ""
 		}
-		return cursor{kind: searchCursor, key: s.reader.Key(), offset: offset + shown, plan: plan}.encode(q.identity())
+		return cursor{kind: searchCursor, key: s.reader.Key(), offset: offset + shown, plan: plan}.encode(identity)
 	}
 	if err := layOut(&answer, passages, q.MaxChars, offset, next); err != nil {
 		return Answer{}, err
@@ -288,8 +289,8 @@ func (e *Engine) search(ctx context.Context, q Query, at cursor, notes []string)
 	return answer, nil
 }
 
-// identity of a Query is taken before the sources are resolved, so planOf holds
-// what they were resolved to.
+// planOf is a digest of how a search is done: what a cursor's answer must have
+// in common with the one before beside the query.
 func planOf(mode Mode, vectors map[string][]float32, sources []string) uint64 {
 	parts := []string{string(mode)}
 	for fingerprint := range vectors {

@@ -25,34 +25,42 @@ type chunkKey struct {
 	ordinal int
 }
 
-// group makes the entries of an answer from ranked hits. A hit that a better
-// one shows as its neighbour is a part of it. Unless ungrouped, a section has
-// one entry and a page two.
+// group makes the entries of an answer from ranked hits. A section has one
+// entry and a page two. Ungrouped, each hit is an entry, which is not widened by
+// other hits, so that no text is in two entries.
 func group(hits []scored, ungrouped bool) []entry {
 	var entries []entry
 	pages, sections, taken := map[pageKey]int{}, map[sectionKey]bool{}, map[chunkKey]bool{}
+	if ungrouped {
+		for _, hit := range hits {
+			taken[hit.key()] = true
+		}
+	}
 	for _, hit := range hits {
-		page := pageKey{hit.Source, hit.URL}
-		section := sectionKey{page, hit.Section}
-		if taken[chunkKey{section, hit.Ordinal}] {
-			continue
+		key := hit.key()
+		if section := key.section; !ungrouped {
+			if sections[section] || pages[section.page] == maxPerPage {
+				continue
+			}
+			sections[section] = true
+			pages[section.page]++
 		}
-		if !ungrouped && (sections[section] || pages[page] == maxPerPage) {
-			continue
-		}
-		sections[section] = true
-		pages[page]++
 		e := entry{hit: hit, first: hit.Ordinal, last: hit.Ordinal}
-		for e.first > max(0, hit.Ordinal-reach) && !taken[chunkKey{section, e.first - 1}] {
+		free := func(ordinal int) bool { return !taken[chunkKey{key.section, ordinal}] }
+		for e.first > max(0, hit.Ordinal-reach) && free(e.first-1) {
 			e.first--
 		}
-		for e.last < min(hit.PageChunks-1, hit.Ordinal+reach) && !taken[chunkKey{section, e.last + 1}] {
+		for e.last < min(hit.PageChunks-1, hit.Ordinal+reach) && free(e.last+1) {
 			e.last++
 		}
 		for ordinal := e.first; ordinal <= e.last; ordinal++ {
-			taken[chunkKey{section, ordinal}] = true
+			taken[chunkKey{key.section, ordinal}] = true
 		}
 		entries = append(entries, e)
 	}
 	return entries
+}
+
+func (s scored) key() chunkKey {
+	return chunkKey{sectionKey{pageKey{s.Source, s.URL}, s.Section}, s.Ordinal}
 }

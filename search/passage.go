@@ -21,6 +21,8 @@ type passage struct {
 	// the number of its bytes.
 	short string
 	cut   bool
+	// bare leaves out what an answer can do without.
+	bare bool
 }
 
 // newPassage takes what belongs to the entry's section out of the chunks around it.
@@ -74,6 +76,8 @@ const (
 	maxTitle    = 200
 	maxPathPart = 120
 	maxPath     = 8
+	// maxBareTitle is for an answer with little room.
+	maxBareTitle = 40
 )
 
 // show is the passage as a hit, without rank.
@@ -85,6 +89,9 @@ func (p *passage) show() docseek.Hit {
 		Score: c.score, Cosine: c.cosine, IndexedAt: c.IndexedAt.UTC(),
 	}
 	h.LastModified = timePointer(c.Modified)
+	if p.bare {
+		h.Title, h.Path, h.LastModified = clip(h.Title, maxBareTitle), []string{}, nil
+	}
 	if p.cut {
 		h.Text = p.short
 		h.Matched.End = utf8.RuneCountInString(p.short)
@@ -109,6 +116,9 @@ func clipPath(path []string) []string {
 // place in an answer; a shorter one is shown whole.
 const minPassage = 300
 
+// minFirst is the same for the first one.
+const minFirst = 40
+
 // layOut puts passages into an answer such that it is no longer than maxChars
 // characters as JSON. The best passages get room first: for the chunk that
 // matched, then for their neighbours. What finds no room is counted as omitted;
@@ -127,25 +137,30 @@ func layOut(answer *Answer, passages []passage, maxChars, offset int, next func(
 	var shown []*passage
 	for i := range passages {
 		p := &passages[i]
-		empty := p.show()
-		empty.Text, empty.Truncated = "", false
-		empty.Rank = offset + i + 1
-		frame, err := encodedChars(empty)
+		frame, err := p.frame(offset + i + 1)
 		if err != nil {
 			return err
 		}
-		alone, _ := p.text(p.at, p.at)
-		need := frame + slack + min(jsonChars(alone), minPassage)
+		if i == 0 && frame+slack+minPassage > left {
+			// Little room: the one result is told by its address.
+			p.bare = true
+			left += jsonChars(answer.Hint)
+			answer.Hint = ""
+			if frame, err = p.frame(offset + 1); err != nil {
+				return err
+			}
+		}
+		need := frame + slack + p.least(i)
 		if need > left {
 			break
 		}
 		left -= need
 		shown = append(shown, p)
 	}
-	for _, p := range shown {
+	for i, p := range shown {
 		alone, _ := p.text(p.at, p.at)
 		cost := jsonChars(alone)
-		room := min(cost, minPassage) + left
+		room := p.least(i) + left
 		if cost > room {
 			p.short, _ = shorten(alone, room)
 			p.cut = true
@@ -168,6 +183,22 @@ func layOut(answer *Answer, passages []passage, maxChars, offset int, next func(
 		answer.Hint = "max_chars is too small for the next result."
 	}
 	return nil
+}
+
+// frame is the number of characters of a passage in an answer beside its text.
+func (p *passage) frame(rank int) (int, error) {
+	h := p.show()
+	h.Text, h.Truncated, h.Rank = "", false, rank
+	return encodedChars(h)
+}
+
+// least is the room that the text of a passage needs to be shown at all.
+func (p *passage) least(i int) int {
+	alone, _ := p.text(p.at, p.at)
+	if i == 0 {
+		return min(jsonChars(alone), minFirst)
+	}
+	return min(jsonChars(alone), minPassage)
 }
 
 // grow widens a passage while the room allows and returns what it took.

@@ -72,12 +72,12 @@ func (e *Engine) read(ctx context.Context, q ReadQuery, at cursor, identity []st
 		return Reading{}, err
 	}
 	const slack = 8 // a longer cursor
-	a := assembly{reader: s.reader, source: source, page: page, to: part.to, room: q.MaxChars - frame - slack}
+	a := assembly{reader: s.reader, source: source, page: page, part: part, room: q.MaxChars - frame - slack}
 	end, err := a.run(ctx, from)
 	if err != nil {
 		return Reading{}, err
 	}
-	r.Text = a.text.String()
+	r.Text = strings.TrimSpace(a.text.String())
 	if end.before(part.to) {
 		if end == from {
 			return Reading{}, inputErrorf("max_chars is too small for this page: ask for %d or more", min(MaxMaxChars, 2*q.MaxChars))
@@ -195,91 +195,108 @@ type assembly struct {
 	reader Reader
 	source string
 	page   PageRecord
-	to     place
+	part   part
 	// room is how many JSON characters the text may have.
 	room int
 	text strings.Builder
 	used int
+	// section is that of the chunk that was put last.
+	section int
 }
 
-// run appends what stands between two places of the page, as far as there is
-// room, and returns where it stopped.
+// run appends what stands between a place and the end of the part, as far as
+// there is room, and returns where it stopped.
 func (a *assembly) run(ctx context.Context, from place) (place, error) {
 	const window = 32
-	section, first := -1, true
-	for at := from; at.before(a.to); {
-		chunks, err := a.reader.Chunks(ctx, a.source, a.page.URL, at.chunk, min(at.chunk+window-1, a.to.chunk))
+	to := a.part.to
+	for at := from; at.before(to); at = (place{at.chunk + window, 0}) {
+		chunks, err := a.reader.Chunks(ctx, a.source, a.page.URL, at.chunk, min(at.chunk+window-1, to.chunk))
 		if err != nil {
 			return at, fmt.Errorf("read %s: %w", a.page.URL, err)
 		}
 		for _, c := range chunks {
-			if !at.before(a.to) {
-				break
+			start, end := 0, len(c.Body())
+			if c.Ordinal == from.chunk {
+				start = min(from.offset, end)
 			}
-			body := c.Body()
-			if first && c.Ordinal == from.chunk {
-				at.offset = min(at.offset, len(body))
-				a.put(inside(c.Text[:c.Lead+at.offset]).opening())
-			} else {
-				at = place{c.Ordinal, 0}
+			if c.Ordinal == to.chunk {
+				end = min(to.offset, end)
 			}
-			end := len(body)
-			if c.Ordinal == a.to.chunk {
-				end = min(end, a.to.offset)
+			if stop, full := a.chunk(c, start, end); full {
+				return stop, nil
 			}
-			for _, piece := range a.pieces(c, at.offset, end) {
-				lead := piece.heading
-				switch {
-				case a.text.Len() == 0 || first:
-				case piece.start == 0 && c.Section == section && lead == "":
-					lead = c.Glue
-				case piece.start == 0 || lead != "":
-					lead = "\n\n" + lead
-				}
-				first = false
-				if kept := a.putPiece(lead, body[piece.start:piece.end]); kept < piece.end-piece.start {
-					return place{c.Ordinal, piece.start + kept}, nil
-				}
-				section = c.Section
-			}
-			at = place{c.Ordinal + 1, 0}
-		}
-		if len(chunks) == 0 {
-			break
 		}
 	}
-	return a.to, nil
+	for _, h := range a.part.outline {
+		if at := (place{h.Chunk, h.Offset}); !at.before(to) {
+			a.putPiece("\n\n"+headingLine(h), "")
+		}
+	}
+	return to, nil
 }
 
-// piece is a part of a chunk's body under one heading.
+// chunk appends the bytes from start to end of a chunk's body, with the
+// headings that begin there. It says where it stopped if there was no room.
+func (a *assembly) chunk(c Chunk, start, end int) (stop place, full bool) {
+	body := c.Body()
+	if a.text.Len() == 0 {
+		a.put(inside(c.Text[:c.Lead+start]).opening())
+		if start > 0 {
+			start = end - len(strings.TrimLeft(body[start:end], "\r\n"))
+		}
+	}
+	empty := a.used == 0
+	for i, piece := range a.pieces(c, start, end) {
+		lead := piece.heading
+		switch {
+		case empty && i == 0:
+		case piece.heading != "":
+			lead = "\n\n" + piece.heading
+		case piece.start == 0 && c.Section == a.section:
+			lead = c.Glue
+		case piece.start == 0:
+			lead = "\n\n"
+		}
+		a.section = c.Section
+		if kept := a.putPiece(lead, body[piece.start:piece.end]); kept < piece.end-piece.start {
+			return place{c.Ordinal, piece.start + kept}, true
+		}
+	}
+	return place{}, false
+}
+
+// piece is a part of a chunk's body, and the heading lines that belong before it.
 type piece struct {
 	start, end int
-	// heading is the heading line to put before it.
-	heading string
+	heading    string
 }
 
 // pieces splits the bytes from start to end of a chunk's body at the headings
-// that begin there.
+// of the part that begin there.
 func (a *assembly) pieces(c Chunk, start, end int) []piece {
 	body := c.Body()
 	pieces := []piece{{start: start, end: end}}
-	for _, h := range a.page.Outline {
-		if h.Chunk != c.Ordinal || h.Offset < start || h.Offset >= end && h.Offset > start {
+	for _, h := range a.part.outline {
+		if h.Chunk != c.Ordinal || h.Offset < start || h.Offset >= end {
 			continue
 		}
-		line := ""
-		if h.Level > 0 && h.Title != "" && !strings.HasPrefix(body[h.Offset:], "#") {
-			line = strings.Repeat("#", min(h.Level, 6)) + " " + h.Title + "\n\n"
+		line := headingLine(h)
+		if strings.HasPrefix(body[h.Offset:], strings.TrimSpace(line)) {
+			line = "" // it was joined with the section before it, heading and all
 		}
-		last := &pieces[len(pieces)-1]
-		if h.Offset == last.start {
+		if last := &pieces[len(pieces)-1]; h.Offset == last.start {
 			last.heading += line
-			continue
+		} else {
+			last.end = h.Offset
+			pieces = append(pieces, piece{start: h.Offset, end: end, heading: line})
 		}
-		last.end = h.Offset
-		pieces = append(pieces, piece{start: h.Offset, end: end, heading: line})
 	}
 	return pieces
+}
+
+// headingLine is a heading as Markdown, with the blank line behind it.
+func headingLine(h docseek.Heading) string {
+	return strings.Repeat("#", min(max(h.Level, 1), 6)) + " " + strings.Join(strings.Fields(h.Title), " ") + "\n\n"
 }
 
 func (a *assembly) put(s string) {
@@ -287,12 +304,12 @@ func (a *assembly) put(s string) {
 	a.used += jsonChars(s)
 }
 
-// putPiece appends a piece behind its lead and returns how many bytes of it found room.
+// putPiece appends a piece behind its lead and returns how many bytes of it
+// found room. A fence that has to stop is closed.
 func (a *assembly) putPiece(lead, text string) int {
 	const reserve = 16 // for closing a fence
 	c := inside(a.text.String())
-	cost := jsonChars(lead)
-	left := a.room - a.used - cost - reserve
+	left := a.room - a.used - jsonChars(lead) - reserve
 	if jsonChars(text) <= left {
 		a.put(lead + text)
 		return len(text)
