@@ -45,7 +45,8 @@ type Embedder interface {
 	Dimension() int
 	// Embed returns one vector per text, in the order of the texts. The vectors
 	// are the caller's. A failure that may pass, or that a smaller batch avoids,
-	// is an [*Error] that says so; any other is final.
+	// is an [Error] that says so; a text that is the reason by itself is a
+	// [TextError]; any other failure is final.
 	Embed(ctx context.Context, texts []string, kind Kind) ([][]float32, error)
 }
 

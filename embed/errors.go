@@ -45,7 +45,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// TextError is a text that the model does not take, whatever stands beside it.
+// TextError is a text that the model gives no vector of, whatever stands beside it.
 type TextError struct {
 	// Index is the text's place in the call.
 	Index int

@@ -94,8 +94,8 @@ func (j *job) batches() iter.Seq[[]int] {
 	}
 }
 
-// embed does one batch; one that is more than the model takes is halved until
-// the text that is too much stands alone.
+// embed does one batch. One that is more than the model takes is halved until the
+// text that is too much stands alone; a text that the embedder names is left out.
 func (j *job) embed(ctx context.Context, batch []int) error {
 	texts := make([]string, len(batch))
 	for n, i := range batch {
@@ -113,22 +113,36 @@ func (j *job) embed(ctx context.Context, batch []int) error {
 		return vectors, err
 	})
 	var refusal *Error
+	var text *TextError
 	switch {
 	case err == nil:
 		return j.keep(ctx, batch, vectors)
+	case ctx.Err() != nil:
+		return err
+	case errors.As(err, &text) && text.Index >= 0 && text.Index < len(batch):
+		return j.without(ctx, batch, text.Index, text.Err)
 	case !errors.As(err, &refusal) || !refusal.TooLarge:
 		return err
 	case len(batch) == 1:
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		defer j.report()
-		return j.refuse(batch[0], err)
+		return j.without(ctx, batch, 0, err)
 	}
 	half := len(batch) / 2
 	if err := j.embed(ctx, batch[:half]); err != nil {
 		return err
 	}
 	return j.embed(ctx, batch[half:])
+}
+
+// without gives up one text of a batch and embeds the others.
+func (j *job) without(ctx context.Context, batch []int, n int, err error) error {
+	j.mu.Lock()
+	err = j.refuse(batch[n], err)
+	j.report()
+	j.mu.Unlock()
+	if err != nil || len(batch) == 1 {
+		return err
+	}
+	return j.embed(ctx, slices.Concat(batch[:n], batch[n+1:]))
 }
 
 // keep puts vectors into the result and the cache, even if ctx has just ended:

@@ -39,7 +39,9 @@ type Options struct {
 // TextHash). It is safe for concurrent use. A cache may forget.
 type Cache interface {
 	// Get returns the vectors it has; hashes that it has none for are left out.
+	// The vectors are the caller's.
 	Get(ctx context.Context, fingerprint string, hashes []string) (map[string][]float32, error)
+	// Put keeps vectors, but not the slices.
 	Put(ctx context.Context, fingerprint string, vectors map[string][]float32) error
 }
 
@@ -164,11 +166,11 @@ func (s *Service) retry(ctx context.Context, patience time.Duration, op func() (
 				slog.Duration("wait", wait), slog.String("error", last.Error()))
 		}),
 	)
-	switch cause := context.Cause(ctx); {
+	switch ended := ctx.Err(); {
 	case err == nil:
 		return vectors, nil
-	case cause != nil && !errors.Is(last, cause):
-		return nil, fmt.Errorf("%w while waiting to try again after: %w", cause, last)
+	case ended != nil && !errors.Is(last, ended):
+		return nil, fmt.Errorf("%w while waiting to try again after: %w", ended, last)
 	default:
 		return nil, last
 	}

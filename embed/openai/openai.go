@@ -90,7 +90,7 @@ func Open(ctx context.Context, o Options) (*Model, error) {
 			Hint: fmt.Sprintf("set dimensions to %d, or leave it out: this model or server does not shorten vectors", m.dimension),
 		}
 	}
-	m.fingerprint = fmt.Sprintf("openai:%s;dim=%d;norm=l2;query=%s;passage=%s",
+	m.fingerprint = fmt.Sprintf("model=%s;provider=openai;dimension=%d;normalisation=l2;query_prefix=%s;passage_prefix=%s",
 		url.QueryEscape(o.Model), m.dimension, url.QueryEscape(*m.o.QueryPrefix), url.QueryEscape(*m.o.PassagePrefix))
 	return m, nil
 }
