@@ -3,12 +3,527 @@ package crawler
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/docseek/docseek"
 )
 
-func (c *Crawler) crawl(context.Context, docseek.Source, func(string) (Known, bool),
-	func(context.Context, Result) error,
+// Where the URLs of a crawl come from.
+const (
+	fromSitemap = "sitemap"
+	fromLLMs    = "llms.txt"
+	fromLinks   = "links"
+	fromFolder  = "folder"
+)
+
+// maxWarnings bounds the warnings of a summary.
+const maxWarnings = 50
+
+func (c *Crawler) crawl(ctx context.Context, src docseek.Source, known func(string) (Known, bool),
+	visit func(context.Context, Result) error,
 ) (Summary, error) {
-	return Summary{}, fmt.Errorf("crawl: %w", ErrNothing)
+	if folder, ok, err := folderOf(src.Start); err != nil {
+		return Summary{}, fmt.Errorf("source %s: %w", src.Name, err)
+	} else if ok {
+		return c.crawlFolder(ctx, src, folder, known, visit)
+	}
+	r, err := c.newRun(ctx, src, known, visit)
+	if err != nil {
+		return Summary{}, err
+	}
+	defer r.session.close()
+	if err := r.discover(ctx); err != nil {
+		return r.summarize(), err
+	}
+	if err := r.work(ctx); err != nil {
+		return r.summarize(), err
+	}
+	return r.summarize(), nil
+}
+
+// run is one crawl: the one goroutine that calls crawl owns it, decides and
+// calls visit; fetching and extracting goes on in goroutines of their own.
+type run struct {
+	*fetcher
+	src      docseek.Source
+	scope    *scope
+	langs    languages
+	known    func(string) (Known, bool)
+	visit    func(context.Context, Result) error
+	maxPages int
+
+	summary Summary
+	// fates holds every URL that was met: 0 while its result is to come.
+	fates map[string]Fate
+	// queue is what has not been asked for, flying what has, in the order of discovery.
+	queue  []*task
+	flying []*task
+	// deferred are pages that name another address as theirs and wait for what
+	// becomes of it.
+	deferred []*task
+	// contents maps the hash of a content to the URL that was handed over for it.
+	contents map[string]string
+	// alternates are the languages that pages gave for addresses of their translations.
+	alternates map[string]string
+	variants   map[string]*variants
+
+	done, pages, needJS int
+	// unlisted are pages that links lead to and the sitemap does not list.
+	unlisted map[string]bool
+	// incomplete is set when something in scope was not asked for, or could not
+	// be followed.
+	incomplete bool
+}
+
+// task is a URL on its way to its result.
+type task struct {
+	url      string
+	hops     int // redirects that led here
+	attempts int
+	limited  int // attempts that were answered with a wish for a pause
+	after    time.Time
+	modified time.Time // by the sitemap
+	target   string    // the canonical address that a deferred page gives
+	// final keeps the page under its own address whatever it says itself.
+	final  bool
+	result chan outcome
+}
+
+func (c *Crawler) newRun(ctx context.Context, src docseek.Source, known func(string) (Known, bool),
+	visit func(context.Context, Result) error,
+) (*run, error) {
+	start, err := Canonical(src.Start, "")
+	if err != nil {
+		return nil, fmt.Errorf("source %s: start is no http(s) URL: %w: %w", src.Name, err, ErrSource)
+	}
+	u, err := url.Parse(start)
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w: %w", src.Name, err, ErrSource)
+	}
+	sc, err := newScope(src)
+	if err != nil {
+		return nil, err
+	}
+	sc.anchor(u, startDir(u))
+	r := &run{
+		src: src, scope: sc, langs: newLanguages(src.Languages), known: known, visit: visit,
+		maxPages: orDefault(src.MaxPages, c.opts.MaxPages),
+		fates:    map[string]Fate{}, contents: map[string]string{}, alternates: map[string]string{},
+		variants: map[string]*variants{}, unlisted: map[string]bool{},
+	}
+	r.fetcher = &fetcher{
+		session: newSession(ctx, c.opts, src, u), content: src.Content, fold: sc.fold, probeDir: sc.dir, start: start,
+	}
+	r.session.warn = r.warnLater
+	return r, nil
+}
+
+// window is how many URLs are under way or waiting for their turn to be handed over.
+func (r *run) window() int { return 2 * r.rate.Concurrency }
+
+// work asks for everything in the queue, and for what that leads to.
+func (r *run) work(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer func() {
+		cancel()
+		for _, t := range r.flying {
+			<-t.result
+		}
+	}()
+	for {
+		for len(r.queue) > 0 && len(r.flying) < r.window() {
+			t := r.queue[0]
+			r.queue[0] = nil
+			r.queue = r.queue[1:]
+			if t.result == nil {
+				r.launch(ctx, t)
+			}
+			r.flying = append(r.flying, t)
+		}
+		if len(r.flying) == 0 {
+			more, err := r.settleDeferred(ctx)
+			if err != nil || !more {
+				return err
+			}
+			continue
+		}
+		t := r.flying[0]
+		o := <-t.result
+		r.flying = slices.Delete(r.flying, 0, 1)
+		if o.err != nil {
+			return fmt.Errorf("crawl %s: %w", r.src.Name, o.err)
+		}
+		if err := r.take(ctx, t, o); err != nil {
+			return err
+		}
+		if r.pages >= r.maxPages {
+			if left := len(r.queue) + len(r.flying) + len(r.deferred); left > 0 {
+				r.incomplete = true
+				r.warnf("the limit of %d pages is reached; %d known URLs were left out (max_pages)", r.maxPages, left)
+			}
+			return nil
+		}
+	}
+}
+
+func (r *run) launch(ctx context.Context, t *task) {
+	t.result = make(chan outcome, 1)
+	k, _ := r.known(t.url)
+	if t.final {
+		k.Validators = docseek.Validators{}
+	}
+	go func() {
+		if err := sleep(ctx, time.Until(t.after)); err != nil {
+			t.result <- outcome{err: err}
+			return
+		}
+		t.result <- r.fetch(ctx, t.url, k.Validators)
+	}()
+}
+
+// take decides what an outcome means for its URL and for those it leads to.
+func (r *run) take(ctx context.Context, t *task, o outcome) error {
+	if o.again && r.retry(t, o) {
+		return nil
+	}
+	k, kept := r.known(t.url)
+	if o.soft && kept {
+		o.fate = Unreachable
+	}
+	switch {
+	case o.redirect != "":
+		return r.follow(ctx, t, o)
+	case o.fate == NotModified:
+		r.pages++
+		if owner, taken := r.contents[k.Hash]; k.Hash != "" && taken && owner != t.url {
+			r.pages--
+			return r.emit(ctx, t, outcome{fate: Refused, reason: "duplicate"}, nil)
+		}
+		if k.Hash != "" {
+			r.contents[k.Hash] = t.url
+		}
+		return r.emit(ctx, t, o, r.expand(t, k.Links))
+	case o.fate == Fetched:
+		return r.takePage(ctx, t, o)
+	case o.fate == Unreachable:
+		if o.reason == "needs_js" {
+			r.needJS++
+		}
+		// What an unread page leads to is known only if the index has it.
+		if !kept && r.summary.Discovery != fromSitemap {
+			r.incomplete = true
+		}
+		return r.emit(ctx, t, o, r.expand(t, k.Links))
+	default:
+		if o.reason == "needs_js" {
+			r.needJS++
+		}
+		return r.emit(ctx, t, o, nil)
+	}
+}
+
+// retry puts a URL at the end of the queue again.
+func (r *run) retry(t *task, o outcome) bool {
+	if o.pause {
+		if t.limited++; t.limited >= maxRateLimited {
+			return false
+		}
+	} else {
+		if t.attempts++; t.attempts >= maxAttempts {
+			return false
+		}
+		t.after = time.Now().Add(r.opts.Backoff << (t.attempts - 1))
+	}
+	t.result = nil
+	r.queue = append(r.queue, t)
+	return true
+}
+
+// follow hands a redirect's target on.
+func (r *run) follow(ctx context.Context, t *task, o outcome) error {
+	r.summary.Redirects++
+	u, err := url.Parse(o.redirect)
+	if err != nil {
+		return r.emit(ctx, t, refused("bad_redirect"), nil)
+	}
+	if reason, _ := r.scope.check(u); reason != "" {
+		return r.emit(ctx, t, refused(reason), nil)
+	}
+	if t.hops+1 > maxRedirects {
+		return r.emit(ctx, t, refused("redirect_limit"), nil)
+	}
+	// The target may be the very page that waits for this one; the address
+	// itself has no content in any case.
+	r.add(o.redirect, task{hops: t.hops + 1, modified: t.modified})
+	return r.emit(ctx, t, o, nil)
+}
+
+// takePage judges a page by what it says of itself.
+func (r *run) takePage(ctx context.Context, t *task, o outcome) error {
+	r.noteAlternates(o)
+	if lang := orDefault(o.doc.Language, o.signals.Language); !r.langs.allow(lang) {
+		return r.emit(ctx, t, refused("language"), nil)
+	}
+	links := r.links(o)
+	if o.noIndex {
+		return r.emit(ctx, t, refused("noindex"), r.expand(t, links))
+	}
+	if target := r.canonicalTarget(t, o); target != "" {
+		r.add(target, task{hops: t.hops + 1, modified: t.modified})
+		r.expand(t, links)
+		// Its own result waits until the fate of the target is known.
+		t.target, t.result = target, nil
+		r.deferred = append(r.deferred, t)
+		return nil
+	}
+	if documentText(o.doc) == "" {
+		return r.emit(ctx, t, refused("empty"), r.expand(t, links))
+	}
+	if owner, taken := r.contents[o.hash]; taken && owner != t.url {
+		r.noteDuplicate(t.url)
+		return r.emit(ctx, t, refused("duplicate"), r.expand(t, links))
+	}
+	r.contents[o.hash] = t.url
+	if o.page.Modified.IsZero() {
+		o.page.Modified = t.modified
+	}
+	o.doc.URL = t.url
+	o.doc.Language = orDefault(o.doc.Language, o.signals.Language)
+	o.doc.Version = orDefault(versionOf(r.src.Version, t.url), o.doc.Version)
+	r.pages++
+	return r.emit(ctx, t, o, r.expand(t, links))
+}
+
+// settleDeferred decides on the pages that gave another address as theirs, when
+// nothing else is under way. A page whose other address came to nothing is
+// asked for again, and stands for itself.
+func (r *run) settleDeferred(ctx context.Context) (more bool, err error) {
+	for len(r.deferred) > 0 {
+		t := r.deferred[0]
+		r.deferred = r.deferred[1:]
+		if fate := r.fates[t.target]; fate == Fetched || fate == NotModified {
+			if err := r.emit(ctx, t, refused("duplicate"), nil); err != nil {
+				return false, err
+			}
+			continue
+		}
+		t.final = true
+		r.queue = append(r.queue, t)
+		return true, nil
+	}
+	return false, nil
+}
+
+// canonicalTarget is the address that a page gives as its own, if that is to be
+// believed: another page of the source, of the same version, and not merely
+// the front page (which is what a broken template gives for every page).
+func (r *run) canonicalTarget(t *task, o outcome) string {
+	if t.final || o.signals.Canonical == "" {
+		return ""
+	}
+	target, err := Canonical(o.signals.Canonical, t.url)
+	if err != nil {
+		return ""
+	}
+	if target = r.scope.fold(target); target == t.url {
+		return ""
+	}
+	u, err := url.Parse(target)
+	if err != nil {
+		return ""
+	}
+	if reason, _ := r.scope.check(u); reason != "" || u.Path == "/" || u.EscapedPath() == r.scope.dir {
+		return ""
+	}
+	if versionOf(r.src.Version, target) != versionOf(r.src.Version, t.url) {
+		return ""
+	}
+	return target
+}
+
+// links are the links of a page that stand in scope, canonical, each once.
+func (r *run) links(o outcome) []string {
+	var links []string
+	seen := map[string]bool{}
+	for _, raw := range o.doc.Links {
+		link, err := Canonical(raw, "")
+		if err != nil {
+			continue
+		}
+		link = r.scope.fold(link)
+		if seen[link] {
+			continue
+		}
+		seen[link] = true
+		u, err := url.Parse(link)
+		if err != nil {
+			continue
+		}
+		if reason, _ := r.scope.check(u); reason == "" {
+			links = append(links, link)
+		}
+	}
+	if r.obey && o.signals.NoFollow {
+		return nil
+	}
+	return links
+}
+
+// expand follows the links of a page where links are what pages are found by,
+// and returns them.
+func (r *run) expand(t *task, links []string) []string {
+	for _, link := range links {
+		switch r.summary.Discovery {
+		case fromSitemap:
+			if _, met := r.fates[link]; !met && len(r.unlisted) < 1000 {
+				r.unlisted[link] = true
+			}
+		default:
+			u, err := url.Parse(link)
+			if err != nil || skipSuffix(u) {
+				continue
+			}
+			r.add(link, task{})
+		}
+	}
+	return links
+}
+
+// skipSuffix tells links to what is no page by its name alone, which links are
+// full of. What a sitemap lists is asked for in any case.
+func skipSuffix(u *url.URL) bool {
+	switch strings.ToLower(path.Ext(u.Path)) {
+	case ".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".avif", ".ico", ".css", ".js", ".mjs", ".map",
+		".woff", ".woff2", ".ttf", ".eot", ".mp4", ".webm", ".mp3", ".zip", ".gz", ".tgz", ".bz2", ".xz", ".7z",
+		".tar", ".jar", ".whl", ".exe", ".dmg", ".deb", ".rpm", ".iso":
+		return true
+	default:
+		return false
+	}
+}
+
+// add takes a canonical URL of the scope into the queue, once, unless it is one
+// of too many.
+func (r *run) add(canonical string, t task) bool {
+	if _, met := r.fates[canonical]; met {
+		return false
+	}
+	if len(r.fates) >= r.opts.MaxURLs {
+		if !r.incomplete {
+			r.warnf("the limit of %d known URLs is reached", r.opts.MaxURLs)
+		}
+		r.incomplete = true
+		return false
+	}
+	r.fates[canonical] = 0
+	t.url = canonical
+	if reason := r.refuseUnasked(canonical, t.modified); reason != "" {
+		t.result = make(chan outcome, 1)
+		t.result <- refused(reason)
+	}
+	r.queue = append(r.queue, &t)
+	return true
+}
+
+// refuseUnasked says by its address alone why a URL is not asked for.
+func (r *run) refuseUnasked(canonical string, _ time.Time) string {
+	u, err := url.Parse(canonical)
+	if err != nil {
+		return "bad_url"
+	}
+	if lang, ok := r.alternates[canonical]; ok && !r.langs.allow(lang) {
+		return "language"
+	}
+	if isTrap(u, r.opts.MaxPathSegments) {
+		return "trap"
+	}
+	if u.RawQuery != "" && r.summary.Discovery != fromSitemap && !r.variant(u) {
+		return "trap"
+	}
+	return ""
+}
+
+func (r *run) noteAlternates(o outcome) {
+	if r.langs.all() {
+		return
+	}
+	for lang, href := range o.signals.Alternates {
+		if target, err := Canonical(href, o.page.URL); err == nil && len(r.alternates) < r.opts.MaxURLs {
+			r.noteAlternate(r.scope.fold(target), lang)
+		}
+	}
+}
+
+func (r *run) noteAlternate(canonical, lang string) {
+	lang = strings.ToLower(lang)
+	// An address may be given for several languages: one that is wanted counts.
+	if have, ok := r.alternates[canonical]; lang == "x-default" || ok && r.langs.allow(have) {
+		return
+	}
+	r.alternates[canonical] = lang
+}
+
+// emit hands a URL's result over.
+func (r *run) emit(ctx context.Context, t *task, o outcome, links []string) error {
+	r.fates[t.url] = o.fate
+	r.done++
+	result := Result{
+		URL: t.url, Fate: o.fate, Reason: o.reason, Links: links,
+		Done: r.done, Queued: len(r.queue) + len(r.flying) + len(r.deferred),
+	}
+	if o.fate == Fetched {
+		result.Page, result.Document, result.Hash = o.page, o.doc, o.hash
+	}
+	r.log.Debug("page", slog.String("url", t.url), slog.String("fate", o.fate.String()), slog.String("reason", o.reason))
+	if err := visit(ctx, r, result); err != nil {
+		return err
+	}
+	return nil
+}
+
+func visit(ctx context.Context, r *run, result Result) error {
+	if err := r.visit(ctx, result); err != nil {
+		return fmt.Errorf("visit %s: %w", result.URL, err)
+	}
+	return ctx.Err()
+}
+
+func (r *run) warnf(format string, args ...any) {
+	if len(r.summary.Warnings) < maxWarnings {
+		r.summary.Warnings = append(r.summary.Warnings, fmt.Sprintf(format, args...))
+	}
+}
+
+// warnLater is warnf for the goroutines that fetch.
+func (r *run) warnLater(format string, args ...any) {
+	r.log.Warn("crawl", slog.String("detail", fmt.Sprintf(format, args...)))
+}
+
+func (r *run) summarize() Summary {
+	s := r.summary
+	s.Requests = int(r.transport.requests.Load())
+	s.Bytes = r.transport.bytes.Load()
+	if n := len(r.unlisted); n*5 > r.pages && n > 0 {
+		r.warnf("links lead to %d pages in scope that the sitemap does not list, such as %s", n, samples(r.unlisted))
+	}
+	if r.needJS*2 > r.done && r.needJS > 0 {
+		r.warnf("%d of %d pages are empty without JavaScript", r.needJS, r.done)
+	}
+	s.Warnings = r.summary.Warnings
+	s.Complete = !r.incomplete
+	return s
+}
+
+func samples(set map[string]bool) string {
+	all := make([]string, 0, len(set))
+	for s := range set {
+		all = append(all, s)
+	}
+	slices.Sort(all)
+	return strings.Join(all[:min(3, len(all))], ", ")
 }

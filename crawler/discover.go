@@ -1,0 +1,445 @@
+package crawler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/docseek/docseek/crawler/sitemap"
+)
+
+// maxOutOfScope is the share of a sitemap's URLs, in percent, that may lie
+// outside the scope without a word.
+const maxOutOfScope = 50
+
+// discover finds the URLs to begin with.
+func (r *run) discover(ctx context.Context) error {
+	start, err := url.Parse(r.start)
+	if err != nil {
+		return fmt.Errorf("source %s: %w: %w", r.src.Name, err, ErrSource)
+	}
+	why, rule, err := r.mayFetch(ctx, start)
+	switch {
+	case err != nil:
+		return err
+	case why.fate == Unreachable:
+		return fmt.Errorf("%s: robots.txt of %s (%s), so nothing is fetched in this run: %w", r.src.Name, start.Host, why.reason, ErrUnreachable)
+	case why.fate == Refused:
+		return fmt.Errorf("%s: robots.txt of %s keeps %s from being fetched (%s): %w", r.src.Name, start.Host, r.start, rule, ErrNothing)
+	}
+	if namesList(start) {
+		return r.discoverSitemap(ctx, start)
+	}
+	return r.discoverPage(ctx, start)
+}
+
+// namesList reports whether an address looks like that of a sitemap.
+func namesList(u *url.URL) bool {
+	switch strings.ToLower(path.Ext(u.Path)) {
+	case ".xml", ".gz", ".txt":
+		return true
+	default:
+		return false
+	}
+}
+
+// discoverSitemap reads a start that is a sitemap. Its host is the scope.
+func (r *run) discoverSitemap(ctx context.Context, start *url.URL) error {
+	if path.Base(start.Path) == "llms.txt" {
+		r.scope.anchor(start, "/")
+		r.summary.Discovery = fromLLMs
+		if !r.readLLMs(ctx, start) {
+			return fmt.Errorf("%s: %s names no page of %s: %w", r.src.Name, r.start, r.scope.origin, ErrNothing)
+		}
+		return nil
+	}
+	r.summary.Discovery = fromSitemap
+	s := newSitemapReader(r)
+	s.anchor = true
+	if err := s.read(ctx, []string{r.start}); err != nil {
+		return err
+	}
+	if s.usable > 0 {
+		s.report()
+		return nil
+	}
+	if s.failure != nil {
+		return fmt.Errorf("%s: read sitemap %s: %w", r.src.Name, r.start, s.failure)
+	}
+	return fmt.Errorf("%s: sitemap %s gave 0 usable URLs: %s: %w", r.src.Name, r.start, s.account(), ErrNothing)
+}
+
+// discoverPage reads a start that is a page: where it ends up is the scope.
+func (r *run) discoverPage(ctx context.Context, start *url.URL) error {
+	t, o, via, err := r.startPage(ctx, start)
+	if err != nil {
+		return err
+	}
+	final, err := url.Parse(t.url)
+	if err != nil {
+		return fmt.Errorf("source %s: %w: %w", r.src.Name, err, ErrSource)
+	}
+	r.scope.anchor(final, startDir(final), via...)
+	r.fetcher.start, r.fetcher.probeDir = t.url, r.scope.dir
+	if strings.HasSuffix(o.reason, "xml") && strings.HasPrefix(o.reason, "content_type") {
+		return r.discoverSitemap(ctx, final)
+	}
+	r.fates[t.url] = 0
+	t.result = make(chan outcome, 1)
+	t.result <- o
+	r.queue = append(r.queue, t)
+
+	if found, err := r.findSitemaps(ctx, final); err != nil || found {
+		return err
+	}
+	r.summary.Discovery = fromLinks
+	llms := *final
+	llms.RawQuery = ""
+	llms.Path, llms.RawPath = "/llms.txt", ""
+	if r.readLLMs(ctx, &llms) {
+		r.summary.Discovery = fromLLMs
+	}
+	return nil
+}
+
+// startPage asks for the start and follows where it leads. Where a source
+// begins is its owner's word: its redirects leave no scope, they move it.
+func (r *run) startPage(ctx context.Context, start *url.URL) (*task, outcome, []*url.URL, error) {
+	var via []*url.URL
+	t := &task{url: start.String()}
+	for {
+		k, _ := r.known(t.url)
+		o := r.fetch(ctx, t.url, k.Validators)
+		for attempt := 1; o.again && attempt < maxAttempts && o.err == nil; attempt++ {
+			if !o.pause {
+				if err := sleep(ctx, r.opts.Backoff<<(attempt-1)); err != nil {
+					return nil, o, nil, err
+				}
+			}
+			o = r.fetch(ctx, t.url, k.Validators)
+		}
+		switch {
+		case o.err != nil:
+			return nil, o, nil, fmt.Errorf("%s: fetch %s: %w", r.src.Name, t.url, o.err)
+		case o.redirect != "" && len(via) < maxRedirects:
+			u, err := url.Parse(t.url)
+			if err != nil {
+				return nil, o, nil, fmt.Errorf("%s: %w", r.src.Name, err)
+			}
+			via = append(via, u)
+			r.summary.Redirects++
+			r.fates[t.url] = 0
+			if err := r.emit(ctx, t, outcome{fate: Refused, reason: "redirect"}, nil); err != nil {
+				return nil, o, nil, err
+			}
+			if _, met := r.fates[o.redirect]; met {
+				return nil, o, nil, fmt.Errorf("%s: start %s leads in a circle: %w", r.src.Name, r.start, ErrUnreachable)
+			}
+			t = &task{url: o.redirect, hops: t.hops + 1}
+			continue
+		case o.redirect != "":
+			return nil, o, nil, fmt.Errorf("%s: start %s leads through more than %d redirects: %w", r.src.Name, r.start, maxRedirects, ErrUnreachable)
+		case o.fate == Fetched || o.fate == NotModified || strings.HasPrefix(o.reason, "content_type"):
+			return t, o, via, nil
+		case o.fate == Refused && !o.soft:
+			return nil, o, nil, fmt.Errorf("%s: start %s is refused (%s): %w", r.src.Name, t.url, o.reason, ErrNothing)
+		default:
+			return nil, o, nil, fmt.Errorf("%s: start %s (%s): %w", r.src.Name, t.url, o.reason, ErrUnreachable)
+		}
+	}
+}
+
+// findSitemaps tries the sitemaps that robots.txt names, else those at the
+// usual places, and reports whether one lists pages besides the start.
+func (r *run) findSitemaps(ctx context.Context, page *url.URL) (bool, error) {
+	robots, err := r.robotsOf(ctx, page)
+	if err != nil {
+		return false, err
+	}
+	r.summary.Discovery = fromSitemap
+	candidates := [][]string{}
+	if len(robots.sitemaps) > 0 {
+		var named []string
+		for _, s := range robots.sitemaps {
+			if u, err := Canonical(s, r.scope.origin+"/robots.txt"); err == nil {
+				named = append(named, r.scope.fold(u))
+			}
+		}
+		candidates = append(candidates, named)
+	}
+	if r.scope.dir != "/" {
+		candidates = append(candidates, []string{r.scope.origin + r.scope.dir + "sitemap.xml"})
+	}
+	candidates = append(candidates, []string{r.scope.origin + "/sitemap.xml"})
+	for i, urls := range candidates {
+		s := newSitemapReader(r)
+		s.guess = i > 0 || len(robots.sitemaps) == 0
+		if err := s.read(ctx, urls); err != nil {
+			return false, err
+		}
+		if s.usable > 0 {
+			s.report()
+			return true, nil
+		}
+		if s.entries > 0 {
+			r.warnf("the sitemap of %s lists no page in scope (%s); links are followed", page.Host, s.account())
+		}
+	}
+	return false, nil
+}
+
+// readLLMs takes the pages that an llms.txt names, and reports whether there are any.
+func (r *run) readLLMs(ctx context.Context, u *url.URL) bool {
+	l, err := r.open(ctx, u, sitemap.MaxBytes, r.allowList)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = l.body.Close() }()
+	if l.status != http.StatusOK || strings.Contains(l.header.Get("Content-Type"), "html") {
+		return false
+	}
+	found := false
+	err = sitemap.ReadLLMs(l.body, sitemap.Limits{Bytes: 5 << 20}, func(loc string) error {
+		link, err := Canonical(loc, l.url.String())
+		if err != nil {
+			return nil //nolint:nilerr // one bad link is no reason to leave the others
+		}
+		link = r.scope.fold(link)
+		if target, err := url.Parse(link); err == nil && !skipSuffix(target) && !namesList(target) {
+			if reason, _ := r.scope.check(target); reason == "" && r.add(link, task{}) {
+				found = true
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		r.log.Info("llms.txt was not read to its end", slog.String("url", u.String()), slog.String("error", err.Error()))
+	}
+	return found
+}
+
+// refusal is an address that may not be asked for, as an error.
+type refusal struct{ outcome }
+
+func (r refusal) Error() string { return r.reason }
+
+// allowList checks robots.txt for a list.
+func (r *run) allowList(ctx context.Context, u *url.URL) error {
+	why, _, err := r.mayFetch(ctx, u)
+	if err != nil {
+		return err
+	}
+	if why.fate != 0 {
+		return refusal{why}
+	}
+	return nil
+}
+
+// sitemapReader reads sitemaps and the sitemaps they name.
+type sitemapReader struct {
+	*run
+	// anchor moves the scope to where the first document is found.
+	anchor bool
+	// guess says that nobody named the sitemaps: not finding them is no failure.
+	guess bool
+
+	queue []child
+	met   map[string]bool
+	// entries are the pages listed, usable those in scope.
+	entries, usable int
+	outside         map[string]int // out of scope, by origin and first directory
+	examples        []string
+	failure         error // of the first document
+}
+
+type child struct {
+	url   string
+	depth int
+}
+
+func newSitemapReader(r *run) *sitemapReader {
+	return &sitemapReader{run: r, met: map[string]bool{}, outside: map[string]int{}}
+}
+
+// read reads the sitemaps, breadth first. An error ends the crawl; a sitemap
+// that cannot be read is reported and left out.
+func (s *sitemapReader) read(ctx context.Context, urls []string) error {
+	for _, u := range urls {
+		s.push(u, 0)
+	}
+	for n := 0; len(s.queue) > 0; n++ {
+		next := s.queue[0]
+		s.queue = s.queue[1:]
+		if s.summary.Sitemaps >= s.opts.MaxSitemaps {
+			s.incomplete = true
+			s.warnf("the limit of %d sitemap documents is reached; %d were left out", s.opts.MaxSitemaps, len(s.queue)+1)
+			return nil
+		}
+		err := s.document(ctx, next, n == 0)
+		var fatal *fatalError
+		switch {
+		case errors.As(err, &fatal):
+			return fatal.error
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && n == 0:
+			s.failure = err
+			fallthrough
+		case err != nil:
+			if !s.guess {
+				s.incomplete = true
+				s.warnf("sitemap %s: %v", next.url, err)
+			}
+		}
+	}
+	return nil
+}
+
+// fatalError ends the crawl from within a sitemap: it is not the sitemap's.
+type fatalError struct{ error }
+
+func (s *sitemapReader) push(u string, depth int) {
+	if s.met[u] {
+		return
+	}
+	s.met[u] = true
+	s.queue = append(s.queue, child{u, depth})
+}
+
+// document reads one sitemap.
+func (s *sitemapReader) document(ctx context.Context, c child, first bool) error {
+	u, err := url.Parse(c.url)
+	if err != nil {
+		return fmt.Errorf("bad address: %w", err)
+	}
+	l, err := s.open(ctx, u, sitemap.MaxBytes, s.allowList)
+	if err != nil {
+		return fmt.Errorf("%w (%s): %w", err, errorReason(err).text, ErrUnreachable)
+	}
+	defer func() { _ = l.body.Close() }()
+	s.summary.Redirects += len(l.via)
+	if l.status != http.StatusOK {
+		return fmt.Errorf("answered %d: %w", l.status, ErrUnreachable)
+	}
+	if s.anchor && first {
+		s.scope.anchor(l.url, "/", l.via...)
+		s.fetcher.probeDir = "/"
+	}
+	for _, hop := range append(l.via, l.url) {
+		s.met[hop.String()] = true
+	}
+	base := l.url.String()
+	counted := false
+	_, err = sitemap.Read(l.body, sitemap.Limits{}, func(e sitemap.Entry) error {
+		if !counted {
+			counted = true
+			s.summary.Sitemaps++
+		}
+		loc, err := Canonical(e.Loc, base)
+		if err != nil {
+			s.outside["unusable addresses"]++
+			return nil //nolint:nilerr // one bad entry is no reason to leave the others
+		}
+		loc = s.scope.fold(loc)
+		if e.Kind == sitemap.Index {
+			return s.index(loc, c.depth+1)
+		}
+		return s.entry(ctx, loc, e)
+	})
+	if err == nil && !counted {
+		s.summary.Sitemaps++
+	}
+	if errors.Is(err, sitemap.ErrFormat) && !counted {
+		return fmt.Errorf("%w: %w", err, ErrNothing)
+	}
+	return err
+}
+
+func (s *sitemapReader) index(loc string, depth int) error {
+	if depth > s.opts.MaxSitemapDepth {
+		s.incomplete = true
+		return fmt.Errorf("sitemap indexes nest deeper than %d", s.opts.MaxSitemapDepth)
+	}
+	s.push(loc, depth)
+	return nil
+}
+
+// entry takes a page that a sitemap lists.
+func (s *sitemapReader) entry(ctx context.Context, loc string, e sitemap.Entry) error {
+	if _, met := s.fates[loc]; met {
+		if loc == s.fetcher.start {
+			s.entries++
+		}
+		return nil
+	}
+	s.entries++
+	u, err := url.Parse(loc)
+	if err != nil {
+		return nil //nolint:nilerr // Canonical has parsed it
+	}
+	if !s.langs.all() {
+		for _, a := range e.Alternates {
+			if href, err := Canonical(a.Href, loc); err == nil && s.scope.fold(href) == loc {
+				s.noteAlternate(loc, a.Lang)
+			}
+		}
+	}
+	reason, _ := s.scope.check(u)
+	if reason == "" {
+		if s.add(loc, task{modified: e.Modified}) {
+			s.usable++
+		}
+		return nil
+	}
+	if reason == "out_of_scope" {
+		s.outside[place(u)]++
+		if len(s.examples) < 3 {
+			s.examples = append(s.examples, loc)
+		}
+	}
+	if len(s.fates) >= s.opts.MaxURLs {
+		return nil
+	}
+	s.fates[loc] = 0
+	if err := s.emit(ctx, &task{url: loc}, refused(reason), nil); err != nil {
+		return &fatalError{err}
+	}
+	return nil
+}
+
+// place is where an address lies, roughly.
+func place(u *url.URL) string {
+	first, _, deeper := strings.Cut(strings.TrimPrefix(u.EscapedPath(), "/"), "/")
+	if !deeper {
+		return originOf(u) + "/"
+	}
+	return originOf(u) + "/" + first + "/"
+}
+
+// report warns when much of what the sitemap lists is not in scope.
+func (s *sitemapReader) report() {
+	out := 0
+	for _, n := range s.outside {
+		out += n
+	}
+	if out*100 > s.entries*maxOutOfScope {
+		s.warnf("%d of the %d URLs that the sitemap lists are out of scope, such as %s", out, s.entries, strings.Join(s.examples, ", "))
+	}
+}
+
+// account says what became of a sitemap's entries when none was of use.
+func (s *sitemapReader) account() string {
+	if s.entries == 0 {
+		return "it lists no page"
+	}
+	if len(s.examples) == 0 {
+		return fmt.Sprintf("all %d are refused", s.entries)
+	}
+	return fmt.Sprintf("%d listed, none in scope %s%s, such as %s; set start, include or base address to match",
+		s.entries, s.scope.origin, s.scope.dir, strings.Join(s.examples, ", "))
+}

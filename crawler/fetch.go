@@ -1,0 +1,400 @@
+package crawler
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/docseek/docseek"
+	"github.com/docseek/docseek/crawler/extract"
+)
+
+// outcome is what one attempt at a URL has come to.
+type outcome struct {
+	fate   Fate
+	reason string
+	// soft says that the reason speaks of an error in a page's place: what the
+	// index has of the page stays.
+	soft bool
+	// again says that the URL is worth another attempt; pause that its host
+	// asked for one.
+	again, pause bool
+	// redirect is the canonical address that the URL leads to.
+	redirect string
+
+	page    docseek.Page
+	doc     docseek.Document
+	signals extract.Signals
+	hash    string
+	noIndex bool
+	// status and charset are for people.
+	status  int
+	charset string
+	err     error // the crawl ends
+}
+
+func refused(reason string) outcome     { return outcome{fate: Refused, reason: reason} }
+func unreachable(reason string) outcome { return outcome{fate: Unreachable, reason: reason} }
+func soft(reason string) outcome        { return outcome{fate: Refused, reason: reason, soft: true} }
+
+// fetcher turns a URL into an outcome.
+type fetcher struct {
+	*session
+	content string // selector of the main content
+	// fold writes a canonical URL under the scope's origin.
+	fold func(string) string
+	// probeDir is the directory in which a page is asked for that cannot exist.
+	probeDir string
+	// start is the page that may look like any other, because an address that
+	// does not exist may be answered with it.
+	start string
+}
+
+// fetch asks for a page and reads it.
+func (f *fetcher) fetch(ctx context.Context, canonical string, known docseek.Validators) outcome {
+	u, err := url.Parse(canonical)
+	if err != nil {
+		return refused("bad_url")
+	}
+	why, _, err := f.mayFetch(ctx, u)
+	if err != nil {
+		return outcome{err: err}
+	}
+	if why.fate != 0 {
+		return why
+	}
+	a, err := f.page(ctx, u, known)
+	if ctx.Err() != nil {
+		return outcome{err: ctx.Err()}
+	}
+	if errors.Is(err, errHostGivenUp) {
+		return unreachable(f.hostOf(u).lastFailure())
+	}
+	if err != nil {
+		return errorReason(err).outcome()
+	}
+	o := f.judge(ctx, u, a)
+	o.status = a.status
+	return o
+}
+
+// judge says what an answer means for its URL.
+func (f *fetcher) judge(ctx context.Context, u *url.URL, a *answer) outcome {
+	status := "http_" + strconv.Itoa(a.status)
+	switch {
+	case a.status == http.StatusOK && a.refusal != "":
+		return refused(a.refusal)
+	case a.status == http.StatusOK:
+		return f.read(ctx, u, a)
+	case a.status == http.StatusNotModified:
+		return outcome{fate: NotModified}
+	case isRedirect(a.status):
+		return f.redirected(ctx, u, a.header.Get("Location"))
+	case a.status == http.StatusNotFound, a.status == http.StatusGone:
+		return outcome{fate: Gone, reason: status}
+	case wantsPause(a.status, a.header):
+		return outcome{fate: Unreachable, reason: status, again: true, pause: true}
+	case a.status >= 500, a.status == http.StatusRequestTimeout:
+		return outcome{fate: Unreachable, reason: status, again: a.status != http.StatusNotImplemented}
+	default:
+		return unreachable(status)
+	}
+}
+
+// redirected judges where an answer leads.
+func (f *fetcher) redirected(ctx context.Context, u *url.URL, location string) outcome {
+	target, err := Canonical(location, u.String())
+	if location == "" || err != nil {
+		return soft("bad_redirect")
+	}
+	target = f.fold(target)
+	to, err := url.Parse(target)
+	switch {
+	case err != nil:
+		return soft("bad_redirect")
+	case leadsToLogin(u, to):
+		return soft("auth_required")
+	case target == f.fold(u.String()):
+		return soft("redirect_loop")
+	}
+	missing, err := f.missing(ctx, u)
+	if err != nil {
+		return outcome{err: err}
+	}
+	if missing != nil && missing.redirect == target && u.String() != f.start {
+		return soft("soft_404")
+	}
+	return outcome{fate: Refused, reason: "redirect", redirect: target}
+}
+
+// read turns a body into a document.
+func (f *fetcher) read(ctx context.Context, u *url.URL, a *answer) outcome {
+	o := f.document(u, a)
+	if o.fate != Fetched {
+		return o
+	}
+	if o.signals.Refresh != "" {
+		if r := f.redirected(ctx, u, o.signals.Refresh); r.err != nil || r.redirect != "" {
+			return r
+		}
+	}
+	switch {
+	case o.signals.NeedsJS:
+		return soft("needs_js")
+	case o.signals.LoginForm && o.signals.KeptChars < shortPage:
+		return soft("auth_required")
+	}
+	if u.String() != f.start {
+		missing, err := f.missing(ctx, u)
+		if err != nil {
+			return outcome{err: err}
+		}
+		if missing.matches(o.doc, u) || o.signals.NotFound && o.signals.KeptChars < shortPage {
+			return soft("soft_404")
+		}
+	}
+	return o
+}
+
+// document decodes and extracts a body, without asking the host for more.
+func (f *fetcher) document(u *url.URL, a *answer) outcome {
+	text, encoding, err := decodeText(a.body, a.header.Get("Content-Type"))
+	if err != nil {
+		return refused("charset " + encoding)
+	}
+	kind, reason := contentKind(mediaType(a.header.Get("Content-Type")), u, text)
+	if why := errorText(visibleText(kind, text)); why != "" {
+		return f.errorPage(u, a, why)
+	}
+	if reason != "" {
+		return refused(reason)
+	}
+	page := docseek.Page{
+		URL: u.String(), Body: text, ContentType: kind, FetchedAt: a.at.UTC(), Modified: modified(a.header),
+		Validators: docseek.Validators{ETag: a.header.Get("ETag"), LastModified: a.header.Get("Last-Modified")},
+	}
+	doc, signals, err := extract.Extract(page, extract.Options{Content: f.content})
+	if err != nil {
+		return refused("extract")
+	}
+	o := outcome{fate: Fetched, page: page, doc: doc, signals: signals, hash: contentHash(doc), charset: encoding}
+	o.noIndex = f.obey && (signals.NoIndex || robotsTag(a.header))
+	if why := errorText(documentText(doc)); why != "" {
+		return f.errorPage(u, a, why)
+	}
+	return o
+}
+
+// errorPage is an error that came as a page: a limiter's is a wish for a pause.
+func (f *fetcher) errorPage(u *url.URL, a *answer, why string) outcome {
+	if why != reasonRateLimited {
+		return soft(why)
+	}
+	h := f.hostOf(u)
+	h.fail(why)
+	h.gate.close(f.pauseFor(a.header, h.gate.pausesSoFar()))
+	return outcome{fate: Unreachable, reason: why, again: true, pause: true}
+}
+
+// missing returns what the host of u answers for a page that cannot exist, asked once.
+func (f *fetcher) missing(ctx context.Context, u *url.URL) (*missingPage, error) {
+	return f.hostOf(u).probeOnce.get(ctx, func(ctx context.Context) *missingPage {
+		probe := &url.URL{Scheme: u.Scheme, Host: u.Host, Path: f.probeDir + productName + "-" + strings.ToLower(rand.Text())}
+		if why, _, err := f.mayFetch(ctx, probe); err != nil || why.fate != 0 {
+			return nil
+		}
+		a, err := f.page(ctx, probe, docseek.Validators{})
+		if err != nil {
+			return nil
+		}
+		if isRedirect(a.status) {
+			if target, err := Canonical(a.header.Get("Location"), probe.String()); err == nil {
+				return &missingPage{redirect: f.fold(target)}
+			}
+		}
+		if a.status != http.StatusOK || a.refusal != "" {
+			return nil
+		}
+		if o := f.document(probe, a); o.fate == Fetched {
+			return newMissingPage(o.doc, probe)
+		}
+		return nil
+	})
+}
+
+// failure is a fate with its reason, as an error has it.
+type failure struct {
+	fate Fate
+	text string
+}
+
+func (f failure) outcome() outcome {
+	return outcome{fate: f.fate, reason: f.text, again: f.fate == Unreachable && f.text != "tls"}
+}
+
+// errorReason says what an error of a request means for its URL.
+func errorReason(err error) failure {
+	var coding encodingError
+	var dns *net.DNSError
+	var timeout net.Error
+	var certificate *tls.CertificateVerificationError
+	var unknownAuthority x509.UnknownAuthorityError
+	switch {
+	case errors.Is(err, errTooLarge):
+		return failure{Refused, "too_large"}
+	case errors.Is(err, errPrivateAddress):
+		return failure{Refused, "private_address"}
+	case errors.As(err, &coding):
+		return failure{Refused, "content_encoding " + string(coding)}
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return failure{Unreachable, "timeout"}
+	case errors.As(err, &dns):
+		return failure{Unreachable, "dns"}
+	case errors.As(err, &certificate), errors.As(err, &unknownAuthority):
+		return failure{Unreachable, "tls"}
+	default:
+		return failure{Unreachable, "connection"}
+	}
+}
+
+func mediaType(contentType string) string {
+	kind, _, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		kind, _, _ = strings.Cut(contentType, ";")
+		kind = strings.ToLower(strings.TrimSpace(kind))
+	}
+	return kind
+}
+
+// refuseType says by its type alone why an answer is no page. Plain text is
+// looked at, because HTML and Markdown are often sent as such.
+func refuseType(kind string, u *url.URL) string {
+	switch kind {
+	case "text/html", "application/xhtml+xml", "text/markdown", "text/x-markdown", "text/plain", "":
+		return ""
+	default:
+		if isMarkdownPath(u) && kind == "application/octet-stream" {
+			return ""
+		}
+		return "content_type " + kind
+	}
+}
+
+// contentKind is the type that a page is read as.
+func contentKind(kind string, u *url.URL, text []byte) (string, string) {
+	switch kind {
+	case "text/html", "application/xhtml+xml":
+		return kind, ""
+	case "text/markdown", "text/x-markdown":
+		return "text/markdown", ""
+	}
+	switch {
+	case isMarkdownPath(u):
+		return "text/markdown", ""
+	case strings.HasPrefix(http.DetectContentType(text), "text/html"):
+		return "text/html", ""
+	default:
+		return kind, "content_type " + orDefault(kind, "unknown")
+	}
+}
+
+func isMarkdownPath(u *url.URL) bool {
+	switch strings.ToLower(path.Ext(u.Path)) {
+	case ".md", ".markdown":
+		return true
+	default:
+		return false
+	}
+}
+
+func contentLength(header http.Header) int64 {
+	n, err := strconv.ParseInt(header.Get("Content-Length"), 10, 64)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// modified is the date of last change that a server gives. One that says "now"
+// to every question says nothing.
+func modified(header http.Header) time.Time {
+	at, err := http.ParseTime(header.Get("Last-Modified"))
+	if err != nil {
+		return time.Time{}
+	}
+	if date, err := http.ParseTime(header.Get("Date")); err == nil && date.Sub(at).Abs() < 2*time.Second {
+		return time.Time{}
+	}
+	return at.UTC()
+}
+
+// robotsTag reports an X-Robots-Tag that keeps the page out of indexes, for
+// everybody or for us.
+func robotsTag(header http.Header) bool {
+	for _, line := range header.Values("X-Robots-Tag") {
+		rules := line
+		if agent, rest, ok := strings.Cut(line, ":"); ok && !strings.ContainsAny(agent, ", ") {
+			if !strings.EqualFold(strings.TrimSpace(agent), productName) {
+				continue
+			}
+			rules = rest
+		}
+		for rule := range strings.SplitSeq(strings.ToLower(rules), ",") {
+			if rule = strings.TrimSpace(rule); rule == "noindex" || rule == "none" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// visibleText is the text of a body that is too short to be a page. What is
+// longer needs no look.
+func visibleText(kind string, text []byte) string {
+	if len(text) > shortPage || strings.Contains(kind, "html") || bytes.IndexByte(text, '<') >= 0 {
+		return ""
+	}
+	return string(text)
+}
+
+func documentText(doc docseek.Document) string {
+	var b strings.Builder
+	b.WriteString(doc.Title)
+	for _, s := range doc.Sections {
+		if b.Len() > shortPage {
+			break
+		}
+		b.WriteString(" " + s.Title + " " + s.Markdown)
+	}
+	return b.String()
+}
+
+// contentHash is of what a document says and where: not of what stands around
+// it on the page.
+func contentHash(doc docseek.Document) string {
+	h := sha256.New()
+	write := func(parts ...string) {
+		for _, p := range parts {
+			fmt.Fprintf(h, "%d:%s", len(p), p)
+		}
+	}
+	write(doc.Title, doc.Language)
+	for _, s := range doc.Sections {
+		write(s.Title, strconv.Itoa(s.Level), s.Anchor, s.Markdown)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,436 @@
+package crawler
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/docseek/docseek"
+)
+
+// productName is the token that robots.txt knows the crawler by.
+const productName = "docseek"
+
+// Bounds of what no option is given for.
+const (
+	maxRedirects   = 10
+	maxAttempts    = 3  // of a request that fails
+	maxRateLimited = 10 // of a request that is answered with a wish for a pause
+	// listTimeout is how much longer a sitemap may take than a page.
+	listTimeout = 4
+)
+
+// session is the network side of one crawl: connections, hosts, requests.
+type session struct {
+	opts  Options
+	log   *slog.Logger
+	obey  bool
+	gates struct{ limit, delay int64 }
+	rate  docseek.Rate
+
+	network   *network
+	transport *transport
+	collector *colly.Collector // for pages
+	lists     *http.Client     // for robots.txt and sitemaps, which are read as streams
+
+	mu    sync.Mutex
+	hosts map[string]*host
+	warn  func(format string, args ...any)
+}
+
+// host is what a session knows of one origin.
+type host struct {
+	gate *gate
+
+	robotsOnce once[*robots]
+	probeOnce  once[*missingPage]
+
+	mu   sync.Mutex
+	last string // the reason of the last failure
+}
+
+func (h *host) fail(reason string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.last = reason
+}
+
+func (h *host) lastFailure() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return orDefault(h.last, "host_given_up")
+}
+
+// once computes a value for all who ask; a computation that was cancelled is
+// done again by the next who asks.
+type once[T any] struct {
+	mu    sync.Mutex
+	done  bool
+	value T
+}
+
+func (o *once[T]) get(ctx context.Context, compute func(context.Context) T) (T, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.done {
+		value := compute(ctx)
+		if err := ctx.Err(); err != nil {
+			return value, err
+		}
+		o.value, o.done = value, true
+	}
+	return o.value, nil
+}
+
+func newSession(ctx context.Context, opts Options, src docseek.Source, start *url.URL) *session {
+	s := &session{
+		opts:    opts,
+		log:     opts.Logger.With(slog.String("source", src.Name)),
+		obey:    src.Robots != "ignore",
+		rate:    docseek.Rate{Concurrency: orDefault(src.Rate.Concurrency, 4), Delay: src.Rate.Delay},
+		network: newNetwork(opts.Resolver),
+		hosts:   map[string]*host{},
+	}
+	s.network.trust(ctx, start)
+	s.transport = &transport{
+		base:      s.network,
+		userAgent: productName + "/" + opts.Version + " (+https://github.com/docseek/docseek)",
+		own:       src.Headers,
+		origin:    originOf(start),
+		limit:     opts.MaxPageBytes,
+	}
+	// Each hop of a redirect is judged by us before it is made.
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	s.lists = &http.Client{Transport: s.transport, CheckRedirect: stay, Timeout: listTimeout * opts.Timeout}
+	s.collector = newCollector(ctx, &http.Client{Transport: s.transport, CheckRedirect: stay, Timeout: opts.Timeout})
+	return s
+}
+
+func (s *session) close() { s.network.close() }
+
+// newCollector sets colly up for single requests: which URLs, how often and how
+// fast is decided by the crawl. Its own limits wait without a context and
+// bound the compressed body, its robots.txt is read without a bound, and its
+// options can be changed by the environment (NewCollector), so none is used.
+func newCollector(ctx context.Context, client *http.Client) *colly.Collector {
+	c := &colly.Collector{}
+	c.Init()
+	c.Context = ctx
+	c.SetClient(client)
+	c.AllowURLRevisit = true
+	c.ParseHTTPErrorResponse = true
+	c.MaxBodySize = 0 // bounded by the transport, decoded
+	c.OnResponseHeaders(func(r *colly.Response) {
+		a := answerOf(r.Ctx)
+		a.status, a.header, a.at = r.StatusCode, r.Headers.Clone(), time.Now()
+		// Without a charset colly hands the bytes over as they came.
+		mediaType, _, _ := strings.Cut(r.Headers.Get("Content-Type"), ";")
+		r.Headers.Set("Content-Type", mediaType)
+		if a.refusal = a.refuse(r.Request.URL); a.refusal != "" {
+			r.Request.Abort()
+		}
+	})
+	c.OnResponse(func(r *colly.Response) { answerOf(r.Ctx).body = r.Body })
+	return c
+}
+
+const answerKey = "answer"
+
+func answerOf(c *colly.Context) *answer { return c.GetAny(answerKey).(*answer) }
+
+// answer is what a host said to one request for a page.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+	at     time.Time
+	// refusal is why the body was not read.
+	refusal string
+	limit   int64
+}
+
+// refuse judges by status and header whether a body is worth reading.
+func (a *answer) refuse(u *url.URL) string {
+	if a.status != http.StatusOK {
+		return ""
+	}
+	if reason := refuseType(mediaType(a.header.Get("Content-Type")), u); reason != "" {
+		return reason
+	}
+	if n := contentLength(a.header); n > a.limit {
+		return "too_large"
+	}
+	return ""
+}
+
+// hostOf returns the session's memory of an origin.
+func (s *session) hostOf(u *url.URL) *host {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := originOf(u)
+	h, ok := s.hosts[key]
+	if !ok {
+		h = &host{gate: newGate(s.rate.Concurrency, s.rate.Delay)}
+		s.hosts[key] = h
+	}
+	return h
+}
+
+// page asks for a page once, when it is its host's turn.
+func (s *session) page(ctx context.Context, u *url.URL, known docseek.Validators) (*answer, error) {
+	h := s.hostOf(u)
+	if err := h.gate.enter(ctx); err != nil {
+		return nil, err
+	}
+	header := http.Header{
+		"Accept":          {"text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.5,*/*;q=0.1"},
+		"Accept-Language": {"*"},
+	}
+	if known.ETag != "" {
+		header.Set("If-None-Match", known.ETag)
+	}
+	if known.LastModified != "" {
+		header.Set("If-Modified-Since", known.LastModified)
+	}
+	a := &answer{limit: s.opts.MaxPageBytes}
+	cc := colly.NewContext()
+	cc.Put(answerKey, a)
+	err := s.collector.Request(http.MethodGet, u.String(), nil, cc, header)
+	if errors.Is(err, colly.ErrAbortedAfterHeaders) {
+		err = nil
+	}
+	s.settle(ctx, h, a.status, a.header, err)
+	return a, err
+}
+
+// settle leaves the host's gate as the answer has it.
+func (s *session) settle(ctx context.Context, h *host, status int, header http.Header, err error) {
+	switch {
+	case ctx.Err() != nil:
+		h.gate.leave(neutral)
+	case err != nil:
+		reason := errorReason(err)
+		if reason.fate == Unreachable {
+			h.fail(reason.text)
+			h.gate.leave(failing)
+		} else {
+			h.gate.leave(healthy)
+		}
+	case wantsPause(status, header):
+		reason := fmt.Sprintf("http_%d", status)
+		h.fail(reason)
+		d := s.pauseFor(header, h.gate.pausesSoFar())
+		s.log.Info("host asks for a pause", slog.String("reason", reason), slog.Duration("pause", d))
+		h.gate.pause(d)
+	case status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout:
+		h.fail(fmt.Sprintf("http_%d", status))
+		h.gate.leave(failing)
+	default:
+		h.gate.leave(healthy)
+	}
+}
+
+// wantsPause reports whether a host asks not to be asked for a while (RFC 6585
+// §4, RFC 9110 §15.6.4).
+func wantsPause(status int, header http.Header) bool {
+	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable && header.Get("Retry-After") != ""
+}
+
+// pauseFor is how long a host wants to be left alone: Retry-After in seconds or
+// as a date (RFC 9110 §10.2.3), else longer each time, and MaxPause at most.
+func (s *session) pauseFor(header http.Header, before int) time.Duration {
+	if d, ok := retryAfter(header.Get("Retry-After"), time.Now()); ok {
+		return min(d, s.opts.MaxPause)
+	}
+	return min(s.opts.Backoff<<min(before, 10), s.opts.MaxPause)
+}
+
+func retryAfter(value string, now time.Time) (time.Duration, bool) {
+	value = strings.TrimSpace(value)
+	if value == "" {
+		return 0, false
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(0, at.Sub(now)), true
+	}
+	seconds := 0
+	for _, c := range value {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		if seconds = seconds*10 + int(c-'0'); seconds > 1<<30 {
+			break
+		}
+	}
+	return time.Duration(seconds) * time.Second, true
+}
+
+// list is a document that is read as a stream: a robots.txt, a sitemap, an llms.txt.
+type list struct {
+	status int
+	header http.Header
+	body   io.ReadCloser
+	// url is where it was found in the end, via the addresses that led there.
+	url *url.URL
+	via []*url.URL
+}
+
+// open asks for a list and follows its redirects; every hop is checked by allow
+// (nil: everything goes). It tries again what may be passing.
+func (s *session) open(ctx context.Context, u *url.URL, limit int64, allow func(context.Context, *url.URL) error) (*list, error) {
+	l := &list{url: u}
+	for {
+		if allow != nil {
+			if err := allow(ctx, l.url); err != nil {
+				return nil, err
+			}
+		}
+		res, err := s.openOnce(withLimit(ctx, limit), l.url)
+		if err != nil {
+			return nil, err
+		}
+		location := res.Header.Get("Location")
+		if !isRedirect(res.StatusCode) || location == "" {
+			l.status, l.header, l.body = res.StatusCode, res.Header, res.Body
+			return l, nil
+		}
+		_ = res.Body.Close()
+		next, err := l.url.Parse(location)
+		if err != nil || next.Host == "" || next.Scheme != "http" && next.Scheme != "https" {
+			return nil, fmt.Errorf("follow redirect of %s: bad location %q", l.url, location)
+		}
+		next.Fragment, next.User = "", nil
+		l.via = append(l.via, l.url)
+		if l.url = next; len(l.via) > maxRedirects {
+			return nil, fmt.Errorf("follow redirects of %s: more than %d", u, maxRedirects)
+		}
+	}
+}
+
+func (s *session) openOnce(ctx context.Context, u *url.URL) (*http.Response, error) {
+	h := s.hostOf(u)
+	for attempt := 1; ; attempt++ {
+		if err := h.gate.enter(ctx); err != nil {
+			return nil, err
+		}
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
+		if err != nil {
+			h.gate.leave(neutral)
+			return nil, fmt.Errorf("request %s: %w", u, err)
+		}
+		res, err := s.lists.Do(r)
+		status, header := 0, http.Header{}
+		if err == nil {
+			status, header = res.StatusCode, res.Header
+		}
+		s.settle(ctx, h, status, header, err)
+		pause := wantsPause(status, header)
+		again := pause && attempt < maxRateLimited ||
+			!pause && attempt < maxAttempts && (err != nil && errorReason(err).fate == Unreachable || status >= 500)
+		if ctx.Err() != nil || !again {
+			return res, err
+		}
+		if err == nil {
+			_ = res.Body.Close()
+		}
+		if !pause {
+			if err := sleep(ctx, s.opts.Backoff<<(attempt-1)); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+func isRedirect(status int) bool {
+	switch status {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
+		http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return true
+	default:
+		return false
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// robotsOf returns the robots.txt that rules over an address, read once (RFC
+// 9309 §2.3): what cannot be found allows everything, what cannot be read
+// holds the host.
+func (s *session) robotsOf(ctx context.Context, u *url.URL) (*robots, error) {
+	h := s.hostOf(u)
+	return h.robotsOnce.get(ctx, func(ctx context.Context) *robots {
+		r := s.readRobots(ctx, &url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/robots.txt"})
+		if delay := min(r.delay, s.opts.MaxCrawlDelay); s.obey && delay > 0 {
+			if delay < r.delay && s.warn != nil {
+				s.warn("%s asks for a crawl delay of %s; %s is kept", u.Host, r.delay, delay)
+			}
+			h.gate.slow(delay)
+		}
+		return r
+	})
+}
+
+func (s *session) readRobots(ctx context.Context, u *url.URL) *robots {
+	l, err := s.open(ctx, u, maxRobotsBytes, nil)
+	if err != nil {
+		return &robots{held: "robots_" + errorReason(err).text}
+	}
+	defer func() { _ = l.body.Close() }()
+	switch {
+	case l.status == http.StatusOK:
+		body, err := io.ReadAll(l.body)
+		if errors.Is(err, errTooLarge) {
+			// The last line may be cut in the middle: it says something else then.
+			body = body[:max(bytes.LastIndexByte(body, '\n'), 0)]
+		} else if err != nil {
+			return &robots{held: "robots_" + errorReason(err).text}
+		}
+		return parseRobots(body, productName)
+	case l.status >= 500, l.status == http.StatusTooManyRequests:
+		return &robots{held: fmt.Sprintf("robots_http_%d", l.status)}
+	default:
+		return &robots{}
+	}
+}
+
+// mayFetch reports why robots.txt keeps an address from being fetched ("" if it
+// does not), and by which rule.
+func (s *session) mayFetch(ctx context.Context, u *url.URL) (why outcome, rule string, err error) {
+	if !s.obey {
+		return outcome{}, "robots are ignored", nil
+	}
+	r, err := s.robotsOf(ctx, u)
+	if err != nil {
+		return outcome{}, "", err
+	}
+	if r.held != "" {
+		return outcome{fate: Unreachable, reason: r.held}, "", nil
+	}
+	allowed, rule := r.allows(u)
+	if !allowed {
+		return outcome{fate: Refused, reason: "robots"}, rule, nil
+	}
+	return outcome{}, rule, nil
+}
