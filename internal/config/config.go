@@ -36,9 +36,9 @@ type Embedder struct {
 	// Dimensions asks the API for shorter vectors; 0 leaves it to the model.
 	Dimensions int `yaml:"dimensions,omitempty" env:"DIMENSIONS"`
 	// QueryPrefix and PassagePrefix stand before what is embedded, for models
-	// that were trained so.
-	QueryPrefix   string `yaml:"query_prefix,omitempty" env:"QUERY_PREFIX"`
-	PassagePrefix string `yaml:"passage_prefix,omitempty" env:"PASSAGE_PREFIX"`
+	// that were trained so; nil means what is known of the model.
+	QueryPrefix   *string `yaml:"query_prefix,omitempty" env:"QUERY_PREFIX"`
+	PassagePrefix *string `yaml:"passage_prefix,omitempty" env:"PASSAGE_PREFIX"`
 	// Batch is the most texts in one request; 0 leaves it to the provider's room.
 	Batch int `yaml:"batch,omitempty" env:"BATCH"`
 }
@@ -62,6 +62,9 @@ const Local = "local"
 type Server struct {
 	// Listen is host:port.
 	Listen string `yaml:"listen" env:"LISTEN"`
+	// PublicURL is the address that clients reach the server under, without /mcp;
+	// empty means the address of the request.
+	PublicURL string `yaml:"public_url,omitempty" env:"PUBLIC_URL"`
 	// Insecure allows an address that others can reach although nothing checks
 	// who asks.
 	Insecure bool `yaml:"insecure,omitempty" env:"INSECURE"`

@@ -137,7 +137,7 @@ func (v *validator) embedder(e Embedder) {
 	v.oneOf("embedder.provider", e.Provider, Builtin, OpenAI)
 	switch e.Provider {
 	case Builtin:
-		if e.Model != "" || e.BaseURL != "" || e.APIKey != "" || e.Dimensions != 0 || e.QueryPrefix != "" || e.PassagePrefix != "" {
+		if e.Model != "" || e.BaseURL != "" || e.APIKey != "" || e.Dimensions != 0 || e.QueryPrefix != nil || e.PassagePrefix != nil {
 			v.fault("embedder.provider", "builtin has one model and takes no other setting; for an API write provider: openai")
 		}
 	case OpenAI:
@@ -161,6 +161,9 @@ func (v *validator) server(s Server) {
 	if err != nil {
 		v.fault("server.listen", "must be host:port (got %q)", s.Listen)
 		return
+	}
+	if s.PublicURL != "" {
+		v.webURL("server.public_url", s.PublicURL)
 	}
 	if !loopback(host) && !s.Insecure {
 		v.fault("server.listen", "%s can be reached by others and nothing checks who asks; listen on 127.0.0.1, or write insecure: true if something in front of it does", s.Listen)
