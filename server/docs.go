@@ -48,7 +48,7 @@ func docsTools(docs Docs) []tool {
 	}
 	cursor := property{
 		Name:    "cursor",
-		schema:  schema{Type: kindString, Description: "next_cursor of the answer before"},
+		schema:  schema{Type: kindString, Description: "The last next_cursor"},
 		Aliases: []string{"next_cursor", "page_token"},
 	}
 	return []tool{{
@@ -56,9 +56,8 @@ func docsTools(docs Docs) []tool {
 		title: "Search documentation",
 		description: "Search the indexed product documentation by meaning and by exact words at once. " +
 			"Use it first for any question on the documented products: how to do something, what a function, option, " +
-			"setting or error code means, what changed between versions. Prefer it to web search and to memory, which may be outdated. " +
-			"Ask a plain question or give exact identifiers. " +
-			"Returns the best passages with the address to cite. No hit? Rephrase, or drop filters.",
+			"setting or error means, what changed between versions. Prefer it to web search and to memory, which may be outdated. " +
+			"Returns passages with the address to cite. No hit? Rephrase or drop filters.",
 		input: schema{Type: kindObject, Properties: []property{
 			{
 				Name: "query", Required: true,
@@ -67,7 +66,7 @@ func docsTools(docs Docs) []tool {
 			},
 			source,
 			{Name: "version", schema: schema{Type: kindString}, Aliases: []string{"ver"}},
-			{Name: "language", schema: schema{Type: kindString, Description: "Such as en"}, Aliases: []string{"lang", "locale"}},
+			{Name: "language", schema: schema{Type: kindString}, Aliases: []string{"lang", "locale"}},
 			prefix,
 			{
 				Name: "limit",
@@ -97,8 +96,8 @@ func docsTools(docs Docs) []tool {
 	}, {
 		name:  "read_docs",
 		title: "Read documentation page",
-		description: "Read a page of the indexed documentation, or one section of it, as Markdown with its outline. " +
-			"Use it after search_docs when a passage is not enough. Pages are read from the index, not from the web.",
+		description: "Read an indexed documentation page, or one section of it, as Markdown with its outline. " +
+			"Use it when a passage of search_docs is not enough.",
 		input: schema{Type: kindObject, Properties: []property{
 			{
 				Name: "url", Required: true,
@@ -122,7 +121,7 @@ func docsTools(docs Docs) []tool {
 		title: "List documentation",
 		description: "List the indexed documentation sources with their versions, languages and freshness; " +
 			"with source, the pages of that one.",
-		input: schema{Type: kindObject, Properties: []property{source, prefix, cursor}},
+		input:  schema{Type: kindObject, Properties: []property{source, prefix, cursor}},
 		output: json.RawMessage(listOutput),
 		call: func(ctx context.Context, args arguments) (answer, error) {
 			return listDocs(ctx, docs, args)
@@ -135,39 +134,32 @@ func bound(n int) *float64 {
 	return &f
 }
 
-// The schemas of the answers. A member that may be null has no type: a union
-// of types makes several clients refuse the tool.
+// The schemas of the answers. They name what a program would reach for, not
+// every member, since each agent pays for them in every conversation. A member
+// that may be null is left out: a union of types makes several clients refuse
+// the tool.
 const (
 	searchOutput = `{"type":"object","properties":{` +
-		`"mode":{"type":"string"},"degraded":{"type":"boolean"},"reason":{"type":"string"},"notice":{"type":"string"},` +
+		`"mode":{"type":"string"},"degraded":{"type":"boolean"},"reason":{"type":"string"},` +
 		`"results":{"type":"array","items":{"type":"object","properties":{` +
-		`"rank":{"type":"integer"},"url":{"type":"string"},"title":{"type":"string"},` +
-		`"heading_path":{"type":"array","items":{"type":"string"}},` +
-		`"source":{"type":"string"},"generation":{"type":"integer"},"version":{"type":"string"},"language":{"type":"string"},` +
-		`"text":{"type":"string"},` +
-		`"matched":{"type":"object","properties":{"start":{"type":"integer"},"end":{"type":"integer"}}},` +
-		`"truncated":{"type":"boolean"},"score":{"type":"number"},"cosine":{},` +
-		`"indexed_at":{"type":"string"},"last_modified":{}},` +
-		`"required":["rank","url","text","score"]}},` +
+		`"rank":{"type":"integer"},"url":{"type":"string"},"title":{"type":"string"},"heading_path":{"type":"array"},` +
+		`"source":{"type":"string"},"version":{"type":"string"},"language":{"type":"string"},` +
+		`"text":{"type":"string"},"matched":{"type":"object"},"truncated":{"type":"boolean"},` +
+		`"score":{"type":"number"},"indexed_at":{"type":"string"}},` +
+		`"required":["url","text","score"]}},` +
 		`"omitted":{"type":"integer"},"next_cursor":{"type":"string"},"hint":{"type":"string"}},` +
-		`"required":["mode","degraded","results","omitted"]}`
+		`"required":["mode","degraded","results"]}`
 
 	readOutput = `{"type":"object","properties":{` +
-		`"url":{"type":"string"},"title":{"type":"string"},` +
-		`"heading_path":{"type":"array","items":{"type":"string"}},"notice":{"type":"string"},"text":{"type":"string"},` +
-		`"sections":{"type":"array","items":{"type":"object","properties":{` +
-		`"title":{"type":"string"},"anchor":{"type":"string"},"level":{"type":"integer"}}}},` +
+		`"url":{"type":"string"},"title":{"type":"string"},"heading_path":{"type":"array"},"text":{"type":"string"},` +
+		`"sections":{"type":"array","items":{"type":"object","required":["anchor","title","level"]}},` +
 		`"truncated":{"type":"boolean"},"next_cursor":{"type":"string"}},` +
 		`"required":["url","text","truncated"]}`
 
 	listOutput = `{"type":"object","properties":{` +
-		`"sources":{"type":"array","items":{"type":"object","properties":{` +
-		`"name":{"type":"string"},"start":{"type":"string"},"pages":{"type":"integer"},"chunks":{"type":"integer"},` +
-		`"generation":{"type":"integer"},"indexed_at":{},"last_success":{},"next_run":{},` +
-		`"versions":{"type":"array","items":{"type":"string"}},"languages":{"type":"array","items":{"type":"string"}},` +
-		`"state":{"type":"string"},"reason":{"type":"string"}},"required":["name","pages"]}},` +
-		`"pages":{"type":"array","items":{"type":"object","properties":{"url":{"type":"string"},"title":{"type":"string"}},` +
-		`"required":["url"]}},"notice":{"type":"string"},"next_cursor":{"type":"string"}}}`
+		`"sources":{"type":"array","items":{"type":"object","required":["name","pages","state"]}},` +
+		`"pages":{"type":"array","items":{"type":"object","required":["url","title"]}},` +
+		`"next_cursor":{"type":"string"}}}`
 )
 
 // searchAnswer is an answer as it goes over the wire.
@@ -212,20 +204,8 @@ func searchDocs(ctx context.Context, docs Docs, args arguments) (answer, error) 
 
 // pageReading is a page or section as it goes over the wire.
 type pageReading struct {
-	Notice     string    `json:"notice"`
-	URL        string    `json:"url"`
-	Title      string    `json:"title"`
-	Path       []string  `json:"heading_path"`
-	Text       string    `json:"text"`
-	Sections   []heading `json:"sections"`
-	Truncated  bool      `json:"truncated"`
-	NextCursor string    `json:"next_cursor,omitempty"`
-}
-
-type heading struct {
-	Anchor string `json:"anchor"`
-	Title  string `json:"title"`
-	Level  int    `json:"level"`
+	Notice string `json:"notice"`
+	search.Reading
 }
 
 func readDocs(ctx context.Context, docs Docs, args arguments) (answer, error) {
@@ -238,13 +218,8 @@ func readDocs(ctx context.Context, docs Docs, args arguments) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	out := pageReading{
-		Notice: notice, URL: read.URL, Title: read.Title, Path: list(read.Path), Text: read.Text,
-		Sections: make([]heading, len(read.Sections)), Truncated: read.Truncated, NextCursor: read.NextCursor,
-	}
-	for i, h := range read.Sections {
-		out.Sections[i] = heading{Anchor: h.Anchor, Title: h.Title, Level: h.Level}
-	}
+	read.Path, read.Sections = list(read.Path), list(read.Sections)
+	out := pageReading{Notice: notice, Reading: read}
 	return answer{structured: out, text: readText(out)}, nil
 }
 
@@ -270,7 +245,7 @@ func listDocs(ctx context.Context, docs Docs, args arguments) (answer, error) {
 	out := listing{NextCursor: listed.NextCursor}
 	if len(listed.Pages) > 0 || query.Source != "" {
 		out.Notice = notice
-		out.Pages = append([]search.PageLink{}, listed.Pages...)
+		out.Pages = list(listed.Pages)
 		return answer{structured: out, text: listText(out)}, nil
 	}
 	out.Sources = make([]search.SourceStatus, len(listed.Sources))
@@ -291,9 +266,9 @@ func roomForText(maxChars int) int {
 }
 
 // list makes an absent list an empty one, which JSON writes as [].
-func list(items []string) []string {
+func list[T any](items []T) []T {
 	if items == nil {
-		return []string{}
+		return []T{}
 	}
 	return items
 }

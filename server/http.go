@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -60,12 +61,10 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	}
 	drain, cancel := context.WithTimeout(calls, s.deadline+time.Second)
 	defer cancel()
-	err := server.Shutdown(drain)
-	if err != nil {
-		err = fmt.Errorf("drain %s: %w", listener.Addr(), errors.Join(err, server.Close()))
+	if err := server.Shutdown(drain); err != nil {
+		return fmt.Errorf("drain %s: %w", listener.Addr(), errors.Join(err, server.Close()))
 	}
-	<-served
-	return err
+	return nil
 }
 
 // routes lays out the server's paths.
@@ -234,9 +233,7 @@ func (h *heldResponse) Flush()                      {}
 func (h *heldResponse) CanStream() bool             { return false }
 
 func (h *heldResponse) send(w http.ResponseWriter) {
-	for name, values := range h.header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), h.header)
 	if h.status != 0 {
 		w.WriteHeader(h.status)
 	}

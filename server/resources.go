@@ -17,10 +17,8 @@ import (
 const (
 	pageTemplate = "docs://{source}/{+path}"
 	promptName   = "answer_from_docs"
-	// maxPageChars bounds a page read as a resource, which has no cursor.
-	maxPageChars = 200_000
-	// maxListings bounds the search for a page in the list of a source.
-	maxListings = 100
+	// maxPageBytes bounds a page read as a resource, which has no cursor.
+	maxPageBytes = 256 << 10
 	// maxCompletions is the protocol's bound on one completion.
 	maxCompletions = 100
 )
@@ -36,7 +34,7 @@ func (s *Server) addResources() {
 			defer cancel()
 			text, err := s.readResource(ctx, request.Params.URI)
 			if err != nil {
-				return nil, s.refuse(ctx, "resources/read", err, map[string]any{"uri": request.Params.URI})
+				return nil, s.refuse(ctx, mcp.MethodResourcesRead, err, map[string]any{"uri": request.Params.URI})
 			}
 			return []mcp.ResourceContents{
 				mcp.TextResourceContents{URI: request.Params.URI, MIMEType: "text/markdown", Text: text},
@@ -48,14 +46,14 @@ func (s *Server) addResources() {
 func (s *Server) readResource(ctx context.Context, uri string) (string, error) {
 	address, err := url.Parse(uri)
 	if err != nil || address.Scheme != "docs" || address.Host == "" {
-		return "", &search.InputError{Message: "a resource is named docs://source/path"}
+		return "", &search.InputError{Message: "a page is named docs://source/path"}
 	}
-	page, err := s.findPage(ctx, address.Host, address)
-	if err != nil {
-		return "", err
+	query := search.ReadQuery{
+		URL:      (&url.URL{Path: "/" + strings.TrimPrefix(address.Path, "/"), RawQuery: address.RawQuery}).String(),
+		Source:   address.Host,
+		MaxChars: search.MaxMaxChars,
 	}
 	var b strings.Builder
-	query := search.ReadQuery{URL: page, Source: address.Host, MaxChars: search.MaxMaxChars}
 	for {
 		read, err := s.docs.Read(ctx, query)
 		if err != nil {
@@ -65,40 +63,12 @@ func (s *Server) readResource(ctx context.Context, uri string) (string, error) {
 		if read.NextCursor == "" {
 			return b.String(), nil
 		}
-		if b.Len() >= maxPageChars {
+		if b.Len() >= maxPageBytes {
 			b.WriteString("\n\n(The page goes on: read_docs reads it in parts.)\n")
 			return b.String(), nil
 		}
 		query.Cursor = read.NextCursor
 	}
-}
-
-// findPage finds the URL of a source's page by its path and query.
-func (s *Server) findPage(ctx context.Context, source string, address *url.URL) (string, error) {
-	want := pathAndQuery(address)
-	query := search.ListQuery{Source: source, PathPrefix: "/" + strings.Trim(address.Path, "/")}
-	for range maxListings {
-		listed, err := s.docs.List(ctx, query)
-		if err != nil {
-			return "", err
-		}
-		for _, page := range listed.Pages {
-			if u, err := url.Parse(page.URL); err == nil && pathAndQuery(u) == want {
-				return page.URL, nil
-			}
-		}
-		if listed.NextCursor == "" {
-			break
-		}
-		query.Cursor = listed.NextCursor
-	}
-	return "", fmt.Errorf("find %s: %w", address, search.ErrNotFound)
-}
-
-// pathAndQuery is what tells the pages of a source apart; a slash at the end of
-// the path does not.
-func pathAndQuery(u *url.URL) string {
-	return strings.Trim(u.Path, "/") + "?" + u.RawQuery
 }
 
 func (s *Server) addPrompt() {
@@ -111,7 +81,7 @@ func (s *Server) addPrompt() {
 		func(ctx context.Context, request mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 			question := strings.TrimSpace(request.Params.Arguments["question"])
 			if question == "" {
-				return nil, s.refuse(ctx, "prompts/get", &search.InputError{Message: "question is missing: it must be a string"}, nil)
+				return nil, s.refuse(ctx, mcp.MethodPromptsGet, &search.InputError{Message: "question is missing: it must be a string"}, nil)
 			}
 			where := "the indexed documentation"
 			if source := strings.TrimSpace(request.Params.Arguments["source"]); source != "" {
@@ -148,7 +118,7 @@ func (c completions) complete(ctx context.Context, argument mcp.CompleteArgument
 	defer cancel()
 	listed, err := c.s.docs.List(ctx, search.ListQuery{})
 	if err != nil {
-		return nil, c.s.refuse(ctx, "completion/complete", err, nil)
+		return nil, c.s.refuse(ctx, mcp.MethodCompletionComplete, err, nil)
 	}
 	for _, source := range listed.Sources {
 		if strings.HasPrefix(source.Name, argument.Value) {
@@ -182,17 +152,17 @@ func withRefusal(ctx context.Context) (context.Context, *refusal) {
 }
 
 // refuse leaves the refusal for an error and returns it as an error.
-func (s *Server) refuse(ctx context.Context, method string, err error, data any) error {
-	_, sentence := s.explain(ctx, method, err)
+func (s *Server) refuse(ctx context.Context, method mcp.MCPMethod, err error, data any) error {
+	_, sentence := s.explain(ctx, string(method), err)
 	var input *search.InputError
 	code := mcp.INTERNAL_ERROR
-	switch {
-	case errors.As(err, &input):
+	if errors.As(err, &input) || errors.Is(err, search.ErrNotFound) {
 		code = mcp.INVALID_PARAMS
-	case errors.Is(err, search.ErrNotFound) && mcpserver.IsModernRequest(ctx):
-		code = mcp.INVALID_PARAMS
-	case errors.Is(err, search.ErrNotFound):
-		code = mcp.RESOURCE_NOT_FOUND
+		// The only input of a read is the address. Before 2026-07-28 a wrong one
+		// had a code of its own.
+		if method == mcp.MethodResourcesRead && !mcpserver.IsModernRequest(ctx) {
+			code = mcp.RESOURCE_NOT_FOUND
+		}
 	}
 	if r, ok := ctx.Value(refusalKey{}).(*refusal); ok {
 		*r = refusal{code: code, message: sentence, data: data, set: true}

@@ -73,7 +73,7 @@ func (s schema) MarshalJSON() ([]byte, error) {
 		var b bytes.Buffer
 		b.WriteByte('{')
 		for i, p := range s.Properties {
-			value, err := p.schema.MarshalJSON()
+			value, err := p.MarshalJSON()
 			if err != nil {
 				return nil, err
 			}
@@ -290,11 +290,19 @@ func (s schema) oneOf(path, v string, faults *[]string) any {
 
 func (s schema) bound(path string, n float64, faults *[]string) {
 	if s.Minimum != nil && n < *s.Minimum {
-		*faults = append(*faults, fmt.Sprintf("%s must be at least %v, got %v", path, *s.Minimum, n))
+		*faults = append(*faults, fmt.Sprintf("%s must be at least %s, got %s", path, digits(*s.Minimum), digits(n)))
 	}
 	if s.Maximum != nil && n > *s.Maximum {
-		*faults = append(*faults, fmt.Sprintf("%s must be at most %v, got %v", path, *s.Maximum, n))
+		*faults = append(*faults, fmt.Sprintf("%s must be at most %s, got %s", path, digits(*s.Maximum), digits(n)))
 	}
+}
+
+// digits writes a number as a person would, one of many digits with an exponent.
+func digits(n float64) string {
+	if math.Abs(n) < 1e15 {
+		return strconv.FormatFloat(n, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(n, 'g', -1, 64)
 }
 
 // foldName drops case, underscores and hyphens.

@@ -66,11 +66,10 @@ func (s *Server) register(tools []tool) error {
 			RawInputSchema:  input,
 			RawOutputSchema: t.output,
 			Annotations: mcp.ToolAnnotation{
-				Title:           t.title,
-				ReadOnlyHint:    mcp.ToBoolPtr(true),
-				DestructiveHint: mcp.ToBoolPtr(false),
-				IdempotentHint:  mcp.ToBoolPtr(true),
-				OpenWorldHint:   mcp.ToBoolPtr(false),
+				ReadOnlyHint:    new(true),
+				DestructiveHint: new(false),
+				IdempotentHint:  new(true),
+				OpenWorldHint:   new(false),
 			},
 		}
 		if t.maxResultChars > 0 {
@@ -81,16 +80,15 @@ func (s *Server) register(tools []tool) error {
 	return nil
 }
 
-// handler runs a call of the tool: a panic is caught, the deadline set, the
-// arguments put right and checked, the answer bounded. Whatever goes wrong
-// becomes a result that the model can act on; the log has the rest.
+// handler runs calls of the tool. Whatever goes wrong, a panic included, becomes
+// a result that the model can act on; the log has the rest.
 func (s *Server) handler(t tool) mcpserver.ToolHandlerFunc {
 	return func(ctx context.Context, request mcp.CallToolRequest) (result *mcp.CallToolResult, _ error) {
 		if middleware.RequestIDFrom(ctx) == "" {
 			ctx = middleware.WithRequestID(ctx)
 		}
 		started := time.Now()
-		outcome := "ok"
+		var outcome string
 		defer func() {
 			if p := recover(); p != nil {
 				s.log.LogAttrs(ctx, slog.LevelError, "panic in a tool",
@@ -104,40 +102,42 @@ func (s *Server) handler(t tool) mcpserver.ToolHandlerFunc {
 				slog.Duration("duration", time.Since(started)),
 				slog.String("request_id", middleware.RequestIDFrom(ctx)))
 		}()
+		outcome, result = s.run(ctx, t, request)
+		return result, nil
+	}
+}
 
-		ctx, cancel := context.WithTimeout(ctx, s.deadline)
-		defer cancel()
-
-		var raw any = request.Params.RawArguments
-		if request.Params.RawArguments == nil {
-			raw = request.Params.Arguments
-		}
-		args, err := parseArguments(t.input, raw)
-		if err != nil {
-			outcome = "invalid"
-			return failed(err.Error()), nil
-		}
-
-		progress := s.startProgress(ctx, t, request.Params.Meta)
-		defer progress.stop()
-		got, err := t.call(ctx, args)
-		if err != nil {
-			var text string
-			outcome, text = s.explain(ctx, t.name, err)
-			return failed(text), nil
-		}
-		structured, err := json.Marshal(got.structured)
-		if err != nil {
-			return nil, fmt.Errorf("encode the answer of %s: %w", t.name, err)
-		}
-		if len(structured) > maxAnswerBytes || len(got.text) > maxAnswerBytes {
-			outcome = "too large"
-			return failed("the answer is larger than 1 MiB: ask for less with max_chars, limit or path_prefix"), nil
-		}
-		return &mcp.CallToolResult{
-			Content:           []mcp.Content{mcp.NewTextContent(got.text)},
-			StructuredContent: json.RawMessage(structured),
-		}, nil
+// run is one call: the arguments are put right and checked, the deadline is
+// set, the answer bounded, and the last notification given time to leave.
+func (s *Server) run(ctx context.Context, t tool, request mcp.CallToolRequest) (outcome string, _ *mcp.CallToolResult) {
+	var raw any = request.Params.RawArguments
+	if request.Params.RawArguments == nil {
+		raw = request.Params.Arguments
+	}
+	args, err := parseArguments(t.input, raw)
+	if err != nil {
+		return "invalid", failed(err.Error())
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.deadline)
+	defer cancel()
+	beats := s.startHeartbeats(ctx, t, request.Params.Meta)
+	defer beats.stop()
+	got, err := t.call(ctx, args)
+	if err != nil {
+		outcome, sentence := s.explain(ctx, t.name, err)
+		return outcome, failed(sentence)
+	}
+	structured, err := json.Marshal(got.structured)
+	if err != nil {
+		outcome, sentence := s.explain(ctx, t.name, fmt.Errorf("encode the answer: %w", err))
+		return outcome, failed(sentence)
+	}
+	if len(structured) > maxAnswerBytes || len(got.text) > maxAnswerBytes {
+		return "too large", failed("the answer is larger than 1 MiB: ask for less with max_chars, limit or path_prefix")
+	}
+	return "ok", &mcp.CallToolResult{
+		Content:           []mcp.Content{mcp.NewTextContent(got.text)},
+		StructuredContent: json.RawMessage(structured),
 	}
 }
 
@@ -173,24 +173,24 @@ func internalError(ctx context.Context) string {
 	return "internal error (request id " + middleware.RequestIDFrom(ctx) + "): try again; the server's log has the cause"
 }
 
-// progress sends the heartbeats of one call.
-type progress struct {
+// heartbeats are the progress notifications of one call.
+type heartbeats struct {
 	cancel context.CancelFunc
 	done   chan struct{}
-	last   time.Time // of the last notification; read after done
+	last   time.Time // when the last one was sent; read after done
 }
 
-// startProgress sends a progress notification at every heartbeat until stop,
+// startHeartbeats sends a progress notification at every heartbeat until stop,
 // if the caller gave a token for them.
-func (s *Server) startProgress(ctx context.Context, t tool, meta *mcp.Meta) *progress {
-	p := &progress{cancel: func() {}, done: make(chan struct{})}
+func (s *Server) startHeartbeats(ctx context.Context, t tool, meta *mcp.Meta) *heartbeats {
+	h := &heartbeats{cancel: func() {}, done: make(chan struct{})}
 	if meta == nil || meta.ProgressToken == nil {
-		close(p.done)
-		return p
+		close(h.done)
+		return h
 	}
-	ctx, p.cancel = context.WithCancel(ctx)
+	ctx, h.cancel = context.WithCancel(ctx)
 	go func() {
-		defer close(p.done)
+		defer close(h.done)
 		ticker := time.NewTicker(heartbeat)
 		defer ticker.Stop()
 		for n := 1; ; n++ {
@@ -199,23 +199,26 @@ func (s *Server) startProgress(ctx context.Context, t tool, meta *mcp.Meta) *pro
 				return
 			case <-ticker.C:
 			}
-			if s.mcp.SendNotificationToClient(ctx, "notifications/progress", map[string]any{
+			err := s.mcp.SendNotificationToClient(ctx, "notifications/progress", map[string]any{
 				"progressToken": meta.ProgressToken,
 				"progress":      n,
 				"message":       t.name + " is still at work",
-			}) == nil {
-				p.last = time.Now()
+			})
+			if err != nil {
+				s.log.LogAttrs(ctx, slog.LevelDebug, "progress not sent", slog.Any("error", err))
+				continue
 			}
+			h.last = time.Now()
 		}
 	}()
-	return p
+	return h
 }
 
 // stop ends the heartbeats and waits until the last one has surely left.
-func (p *progress) stop() {
-	p.cancel()
-	<-p.done
-	if wait := time.Until(p.last.Add(settle)); !p.last.IsZero() && wait > 0 {
+func (h *heartbeats) stop() {
+	h.cancel()
+	<-h.done
+	if wait := time.Until(h.last.Add(settle)); wait > 0 {
 		<-time.After(wait)
 	}
 }

@@ -10,12 +10,13 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"slices"
 )
 
 // Chain wraps a handler in links, the first outermost.
 func Chain(h http.Handler, links ...func(http.Handler) http.Handler) http.Handler {
-	for i := len(links) - 1; i >= 0; i-- {
-		h = links[i](h)
+	for _, link := range slices.Backward(links) {
+		h = link(h)
 	}
 	return h
 }
@@ -28,6 +29,7 @@ func Recover(log *slog.Logger) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			tracked := &trackedWriter{ResponseWriter: w}
+			ctx := r.Context()
 			defer func() {
 				p := recover()
 				if p == nil {
@@ -36,15 +38,14 @@ func Recover(log *slog.Logger) func(http.Handler) http.Handler {
 				if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares the panic value itself
 					panic(p)
 				}
-				log.LogAttrs(r.Context(), slog.LevelError, "panic in an HTTP handler",
+				log.LogAttrs(ctx, slog.LevelError, "panic in an HTTP handler",
 					slog.Any("panic", p), slog.String("path", r.URL.Path),
-					slog.String("request_id", w.Header().Get(RequestIDHeader)),
+					slog.String("request_id", RequestIDFrom(ctx)),
 					slog.String("stack", string(debug.Stack())))
 				if tracked.started {
 					panic(http.ErrAbortHandler)
 				}
-				http.Error(w, "internal error (request id "+w.Header().Get(RequestIDHeader)+")",
-					http.StatusInternalServerError)
+				http.Error(w, "internal error (request id "+RequestIDFrom(ctx)+")", http.StatusInternalServerError)
 			}()
 			next.ServeHTTP(tracked, r)
 		})
