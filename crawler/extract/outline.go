@@ -1,0 +1,402 @@
+package extract
+
+import (
+	"regexp"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// outline is where sections start in the main content.
+type outline struct {
+	// starts holds the headings that start a section and the definition lists
+	// whose terms do.
+	starts map[*html.Node]bool
+	// holds are the elements that a start stands in: whatever they are, they are
+	// read as mere containers.
+	holds map[*html.Node]bool
+	// wraps are the inline elements that blocks stand in.
+	wraps map[*html.Node]bool
+}
+
+// plan finds the starts below the roots.
+func (p *page) plan(roots []*html.Node) {
+	p.outline = outline{starts: map[*html.Node]bool{}, holds: map[*html.Node]bool{}, wraps: map[*html.Node]bool{}}
+	for _, r := range roots {
+		p.planBelow(r, false)
+	}
+}
+
+// planBelow reports whether a section starts in n and whether it is or holds a
+// block. quiet says that n stands in something where only a heading with an
+// anchor of its own starts a section: a table, a list, a quotation, a link.
+func (p *page) planBelow(n *html.Node, quiet bool) (starts, blocks bool) {
+	o := &p.outline
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		if c.Type != html.ElementNode || p.parts[c] == chrome {
+			continue
+		}
+		switch {
+		case headingLevel(c) > 0:
+			blocks = true
+			if p.startsSection(c, quiet) {
+				o.starts[c] = true
+				starts = true
+			}
+			continue
+		case is(c, atom.Pre):
+			blocks = true
+			continue
+		case is(c, atom.Dl) && p.isEntryList(c):
+			o.starts[c] = true
+			starts = true
+		}
+		s, b := p.planBelow(c, quiet || quietIn(c))
+		if s {
+			o.holds[c] = true
+		}
+		if b && inlineTag(c) {
+			o.wraps[c] = true
+		}
+		starts = starts || s
+		blocks = blocks || b || !inlineTag(c)
+	}
+	if starts {
+		o.holds[n] = true
+	}
+	return starts, blocks
+}
+
+func quietIn(n *html.Node) bool {
+	switch n.DataAtom {
+	case atom.Table, atom.Li, atom.Blockquote, atom.Figure, atom.Caption, atom.Dt:
+		return true
+	case atom.A:
+		href := attr(n, "href")
+		return href != "" && href[0] != '#'
+	}
+	_, admonition := admonitionKind(n)
+	return admonition
+}
+
+func (p *page) startsSection(h *html.Node, quiet bool) bool {
+	if p.title(h) == "" {
+		return false
+	}
+	if !quiet {
+		return true
+	}
+	id := attr(h, "id")
+	return id != "" && p.owner[id] == h || p.permalinkTarget(h) != ""
+}
+
+// isEntryList reports whether a definition list is one of reference entries:
+// some of its terms have an anchor.
+func (p *page) isEntryList(dl *html.Node) bool {
+	if hasClass(dl, "footnote", "citation", "toc", "field-list", "simple") {
+		return false
+	}
+	for t := range terms(dl) {
+		if t.DataAtom == atom.Dt && p.termAnchor(t) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// terms yields the dt and dd elements of a list, also those in div wrappers.
+func terms(dl *html.Node) func(yield func(*html.Node) bool) {
+	return func(yield func(*html.Node) bool) {
+		for c := range children(dl) {
+			if c.DataAtom != atom.Div {
+				if !yield(c) {
+					return
+				}
+				continue
+			}
+			for g := range children(c) {
+				if !yield(g) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// termAnchor is the id of a term, or of an anchor within it.
+func (p *page) termAnchor(dt *html.Node) string {
+	if id := p.ownID(dt); id != "" {
+		return id
+	}
+	if id := p.permalinkTarget(dt); id != "" {
+		return id
+	}
+	return p.innerAnchor(dt)
+}
+
+// ownID is the id of an element, if it is the one that the id leads to.
+func (p *page) ownID(n *html.Node) string {
+	if id := attr(n, "id"); id != "" && p.owner[id] == n {
+		return id
+	}
+	if id := attr(n, "name"); id != "" && n.DataAtom == atom.A && p.owner[id] == n {
+		return id
+	}
+	return ""
+}
+
+// own fills p.owner: the element that each fragment of the page leads to
+// (HTML §7.4.6.4: an id before the name of an anchor).
+func (p *page) own() {
+	p.owner = map[string]*html.Node{}
+	for n := range elements(p.root) {
+		if id := attr(n, "id"); id != "" && p.owner[id] == nil {
+			p.owner[id] = n
+		}
+	}
+	for n := range elements(p.root) {
+		if n.DataAtom != atom.A {
+			continue
+		}
+		if id := attr(n, "name"); id != "" && p.owner[id] == nil {
+			p.owner[id] = n
+		}
+	}
+}
+
+// anchor is the fragment that leads to a heading; empty if the page has none.
+// It is the one that the heading's permalink names, the heading's own id, that
+// of the section it opens, that of an anchor inside it, right before it or
+// around it.
+func (p *page) anchor(h *html.Node) string {
+	for _, id := range []string{p.permalinkTarget(h), p.ownID(h), p.sectionID(h), p.innerAnchor(h), p.anchorBefore(h), p.anchorAround(h)} {
+		if id != "" {
+			return id
+		}
+	}
+	return ""
+}
+
+// permalinkTarget is where the permalink in or beside a heading or term leads,
+// if that is in the page.
+func (p *page) permalinkTarget(h *html.Node) string {
+	for e := range elements(h) {
+		if id := p.linkTarget(e); id != "" && isPermalink(e) {
+			return id
+		}
+	}
+	for _, s := range []*html.Node{nextElement(h), prevElement(h)} {
+		if s == nil || !is(s, atom.A) || headingLevel(h) == 0 {
+			continue
+		}
+		if id := p.linkTarget(s); id != "" && isPermalink(s) && (p.owner[id] == h || contains(p.owner[id], h) || contains(h, p.owner[id]) || p.owner[id] == s) {
+			return id
+		}
+	}
+	return ""
+}
+
+// linkTarget is the fragment of a link into this page whose target exists.
+func (p *page) linkTarget(a *html.Node) string {
+	if a.DataAtom != atom.A {
+		return ""
+	}
+	_, id, found := strings.Cut(attr(a, "href"), "#")
+	if !found || id == "" {
+		return ""
+	}
+	if !strings.HasPrefix(attr(a, "href"), "#") {
+		if u := p.resolve(attr(a, "href")); u == nil || withoutFragment(u) != withoutFragment(p.url) {
+			return ""
+		}
+	}
+	if p.owner[id] == nil {
+		id = unescape(id)
+	}
+	if p.owner[id] == nil || p.owner[id].DataAtom == atom.Body {
+		return ""
+	}
+	return id
+}
+
+// isPermalink reports whether a link shows a sign only, or says that it is a permalink.
+func isPermalink(a *html.Node) bool {
+	if a.DataAtom != atom.A || !strings.Contains(attr(a, "href"), "#") {
+		return false
+	}
+	text := flatText(a)
+	return wordless(text) || permalinkWords.MatchString(text) && len(text) < 300
+}
+
+var permalinkWords = regexp.MustCompile(`(?i)^\W*(?:permalink|permanent link|direct link|copy link|anchor link|link to this|link to (?:this )?(?:heading|section)|section titled|navigate to header|link)\b`)
+
+// sectionID is the id of the section that a heading opens.
+func (p *page) sectionID(h *html.Node) string {
+	for at := h; opens(at); {
+		parent := at.Parent
+		if parent == nil || parent.Type != html.ElementNode || is(parent, atom.Body, atom.Html, atom.Main) {
+			return ""
+		}
+		if id := p.ownID(parent); id != "" {
+			switch {
+			case pageWide(id) || attr(parent, "role") == "main":
+				return ""
+			case !p.isRoot[parent] && isSection(parent), related(id, p.title(h)):
+				return id
+			}
+		}
+		at = parent
+	}
+	return ""
+}
+
+// opens reports whether nothing is shown before n in its parent.
+func opens(n *html.Node) bool {
+	for s := n.PrevSibling; s != nil; s = s.PrevSibling {
+		if !blank(s) {
+			return false
+		}
+	}
+	return true
+}
+
+func isSection(n *html.Node) bool {
+	if is(n, atom.Section, atom.Article, atom.Details) {
+		return true
+	}
+	for c := range classes(n) {
+		if sectionClass.MatchString(c) {
+			return true
+		}
+	}
+	return false
+}
+
+var sectionClass = regexp.MustCompile(`^(?:sect(?:ion)?-?\d*|level\d|refsect\d|refsection|refentry|chapter|appendix|preface|part|book|article|reference|glossary|bibliography|simplesect|topic|subsection|subsubsection|doc-object)$`)
+
+// pageWide reports whether an id is that of a container of the whole page.
+func pageWide(id string) bool {
+	switch strings.ToLower(id) {
+	case "main", "content", "main-content", "maincontent", "content-area", "content-container", "page", "page-content", "body", "article", "root", "app", "wrapper",
+		"container", "docs", "doc", "doc-content", "docs-content", "documentation", "__next", "__nuxt", "__docusaurus", "___gatsby", "__docusaurus_skiptocontent_fallback", "vpcontent", "top", "inner", "outer", "document", "markdown", "readme", "layout", "site", "contents":
+		return true
+	}
+	return false
+}
+
+// related reports whether an id was made of a title.
+func related(id, title string) bool {
+	a, b := letters(id), letters(title)
+	return a != "" && b != "" && (a == b || len(a) > 3 && strings.Contains(b, a) && 2*len(a) >= len(b))
+}
+
+// innerAnchor is the id of an anchor or a span inside n.
+func (p *page) innerAnchor(n *html.Node) string {
+	for e := range elements(n) {
+		if is(e, atom.A, atom.Span) && !hasClass(e, "indexterm") {
+			if id := p.ownID(e); id != "" {
+				return id
+			}
+		}
+	}
+	return ""
+}
+
+// anchorBefore is the id of the anchor that stands right before a heading,
+// nothing shown between them.
+func (p *page) anchorBefore(h *html.Node) string {
+	for at := h; at != nil && !p.isRoot[at] && !is(at, atom.Body); at = at.Parent {
+		for s := at.PrevSibling; s != nil; s = s.PrevSibling {
+			if !blank(s) {
+				return ""
+			}
+			if s.Type != html.ElementNode {
+				continue
+			}
+			if is(s, atom.A, atom.Span) {
+				if id := p.ownID(s); id != "" {
+					return id
+				}
+			}
+			if id := p.innerAnchor(s); id != "" && !inlineTag(s) {
+				return id
+			}
+		}
+	}
+	return ""
+}
+
+// anchorAround is the id of an anchor that a heading stands in.
+func (p *page) anchorAround(h *html.Node) string {
+	if a := within(h.Parent, func(n *html.Node) bool { return n.DataAtom == atom.A }); a != nil {
+		return p.ownID(a)
+	}
+	return ""
+}
+
+func nextElement(n *html.Node) *html.Node {
+	for s := n.NextSibling; s != nil; s = s.NextSibling {
+		if s.Type == html.ElementNode {
+			return s
+		}
+	}
+	return nil
+}
+
+func prevElement(n *html.Node) *html.Node {
+	for s := n.PrevSibling; s != nil; s = s.PrevSibling {
+		if s.Type == html.ElementNode {
+			return s
+		}
+	}
+	return nil
+}
+
+// title is the text of a heading or a term, without permalinks and buttons.
+func (p *page) title(n *html.Node) string {
+	var b strings.Builder
+	p.appendTitle(&b, n, false)
+	t := collapse(visible(b.String()))
+	if t == "" {
+		b.Reset()
+		p.appendTitle(&b, n, true)
+		t = collapse(visible(b.String()))
+	}
+	t = strings.TrimSpace(strings.TrimRight(t, "¶§🔗⚓¤"))
+	if len(t) > maxTitle {
+		t = strings.ToValidUTF8(t[:maxTitle], "") + "…"
+	}
+	return t
+}
+
+// maxTitle bounds a section's title, in bytes.
+const maxTitle = 1000
+
+func (p *page) appendTitle(b *strings.Builder, n *html.Node, buttons bool) {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		switch {
+		case c.Type == html.TextNode:
+			b.WriteString(c.Data)
+		case c.Type != html.ElementNode || p.parts[c] == chrome && !is(c, atom.Button):
+		case c.DataAtom == atom.Button && !buttons:
+		case isPermalink(c):
+		case c.DataAtom == atom.Br:
+			b.WriteByte(' ')
+		case c.DataAtom == atom.Img:
+			b.WriteString(" " + attr(c, "alt") + " ")
+		default:
+			if tex, _, ok := texOf(c); ok {
+				b.WriteString(tex)
+				continue
+			}
+			if !inlineTag(c) {
+				b.WriteByte(' ')
+			}
+			p.appendTitle(b, c, buttons)
+			if !inlineTag(c) {
+				b.WriteByte(' ')
+			}
+		}
+	}
+}

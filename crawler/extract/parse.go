@@ -1,0 +1,217 @@
+package extract
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+const (
+	// maxBytes is how much of a page's HTML is read.
+	maxBytes = 32 << 20
+	// maxDepth is how deep elements may nest before wrappers are left out; the
+	// parser itself gives up at 512 (golang.org/x/net/html).
+	maxDepth = 300
+	// maxDepthAny is how deep any element may nest.
+	maxDepthAny = 450
+	// maxFormatting is how many formatting elements may be open: the parser
+	// repeats all of them in every paragraph (HTML §13.2.4.3).
+	maxFormatting = 40
+)
+
+// parse reads HTML as a browser would, with bounds. deep says that elements
+// were left out because they nest too deep.
+func parse(body []byte, xhtml bool) (root *html.Node, deep bool, err error) {
+	body, deep = reshape(body, shape{xhtml: xhtml, depth: maxDepth})
+	if root, err = html.Parse(bytes.NewReader(body)); err == nil {
+		return root, deep, nil
+	}
+	body, _ = reshape(body, shape{xhtml: xhtml})
+	if root, err = html.Parse(bytes.NewReader(body)); err != nil {
+		return nil, true, fmt.Errorf("parse HTML: %w", err)
+	}
+	return root, true, nil
+}
+
+// reshape returns the page without the tags that nest too deep; the page itself
+// when there are none.
+func reshape(body []byte, s shape) ([]byte, bool) {
+	s.format, s.count = map[string]int{}, map[string]int{}
+	probe := s
+	if probe.walk(body, io.Discard); !probe.changed {
+		return body, false
+	}
+	s.format, s.count = map[string]int{}, map[string]int{}
+	var b bytes.Buffer
+	b.Grow(len(body))
+	s.walk(body, &b)
+	return b.Bytes(), s.deep
+}
+
+// shape follows how the tags of a page nest, without building a tree.
+type shape struct {
+	xhtml   bool
+	depth   int // how deep wrappers may nest
+	open    []openTag
+	count   map[string]int // of open elements, by name
+	format  map[string]int // of formatting elements without an end tag so far, by name
+	active  int            // their number
+	deep    bool
+	changed bool
+}
+
+type openTag struct {
+	name string
+	kept bool
+}
+
+// walk copies the page to w without the tags that nest too deep, and with end
+// tags for the empty elements of XHTML.
+func (s *shape) walk(body []byte, w io.Writer) {
+	z := html.NewTokenizer(bytes.NewReader(body))
+	for {
+		tt := z.Next()
+		if tt == html.ErrorToken {
+			return
+		}
+		raw := z.Raw()
+		keep := true
+		switch tt {
+		case html.StartTagToken, html.SelfClosingTagToken:
+			name, _ := z.TagName()
+			if s.xhtml && tt == html.SelfClosingTagToken {
+				// In XHTML <a id="x"/> is an empty element; HTML ignores the slash.
+				if !void(name) {
+					s.changed = true
+					raw = slices.Concat(raw[:len(raw)-2], []byte("></"), name, []byte(">"))
+				}
+				break
+			}
+			keep = s.start(name)
+		case html.EndTagToken:
+			name, _ := z.TagName()
+			keep = s.end(name)
+		}
+		if keep {
+			_, _ = w.Write(raw) // into memory, or nowhere
+		} else {
+			s.changed = true
+		}
+	}
+}
+
+func (s *shape) start(tag []byte) bool {
+	if void(tag) {
+		return true
+	}
+	name := string(tag)
+	if formatting(tag) {
+		if s.active >= maxFormatting {
+			return false
+		}
+		s.active++
+		s.format[name]++
+	}
+	s.imply(tag)
+	keep := len(s.open) < s.depth || len(s.open) < maxDepthAny && !wrapper(tag)
+	if !keep {
+		s.deep = true
+	}
+	s.open = append(s.open, openTag{name: name, kept: keep})
+	s.count[name]++
+	return keep
+}
+
+func (s *shape) end(tag []byte) bool {
+	name := string(tag)
+	if s.format[name] > 0 {
+		s.active--
+		s.format[name]--
+	}
+	if s.count[name] == 0 {
+		return true
+	}
+	for {
+		last := s.pop()
+		if last.name == name {
+			return last.kept
+		}
+	}
+}
+
+func (s *shape) pop() openTag {
+	last := s.open[len(s.open)-1]
+	s.open = s.open[:len(s.open)-1]
+	s.count[last.name]--
+	return last
+}
+
+// imply closes the elements that the start of another ends without a tag
+// (HTML §13.1.2.4).
+func (s *shape) imply(tag []byte) {
+	var ends, barrier []atom.Atom
+	switch atom.Lookup(tag) {
+	case atom.Li:
+		ends, barrier = []atom.Atom{atom.Li}, []atom.Atom{atom.Ul, atom.Ol, atom.Menu, atom.Table}
+	case atom.Dt, atom.Dd:
+		ends, barrier = []atom.Atom{atom.Dt, atom.Dd}, []atom.Atom{atom.Dl, atom.Table}
+	case atom.Td, atom.Th:
+		ends, barrier = []atom.Atom{atom.Td, atom.Th}, []atom.Atom{atom.Tr, atom.Table}
+	case atom.Tr:
+		ends, barrier = []atom.Atom{atom.Tr}, []atom.Atom{atom.Table}
+	case atom.Tbody, atom.Thead, atom.Tfoot:
+		ends, barrier = []atom.Atom{atom.Tbody, atom.Thead, atom.Tfoot}, []atom.Atom{atom.Table}
+	case atom.P, atom.Div, atom.Ul, atom.Ol, atom.Dl, atom.Pre, atom.Table, atom.Section,
+		atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Blockquote, atom.Hr:
+		ends = []atom.Atom{atom.P}
+	default:
+		return
+	}
+	// What an implied end may reach over is little in real pages.
+	for i := len(s.open) - 1; i >= max(0, len(s.open)-32); i-- {
+		open := atom.Lookup([]byte(s.open[i].name))
+		if slices.Contains(ends, open) {
+			for len(s.open) > i {
+				s.pop()
+			}
+			return
+		}
+		if slices.Contains(barrier, open) || barrier == nil && !formatting([]byte(s.open[i].name)) {
+			return
+		}
+	}
+}
+
+func void(name []byte) bool {
+	switch atom.Lookup(name) {
+	case atom.Area, atom.Base, atom.Br, atom.Col, atom.Embed, atom.Hr, atom.Img, atom.Input,
+		atom.Link, atom.Meta, atom.Param, atom.Source, atom.Track, atom.Wbr:
+		return true
+	}
+	return false
+}
+
+// formatting reports whether an element is one that the parser opens again in
+// the next block when its end tag is missing.
+func formatting(name []byte) bool {
+	switch atom.Lookup(name) {
+	case atom.B, atom.Big, atom.Code, atom.Em, atom.Font, atom.I, atom.S, atom.Small,
+		atom.Strike, atom.Strong, atom.Tt, atom.U:
+		return true
+	}
+	return false
+}
+
+// wrapper reports whether an element can be left out without changing what its content is.
+func wrapper(name []byte) bool {
+	switch atom.Lookup(name) {
+	case atom.Div, atom.Span, atom.Section, atom.Article, atom.Center, atom.Font, atom.B, atom.I,
+		atom.Em, atom.Strong, atom.Small, atom.Big, atom.U, atom.Blockquote, atom.Main, atom.Header:
+		return true
+	}
+	return false
+}
