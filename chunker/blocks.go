@@ -32,9 +32,13 @@ type block struct {
 	closed              bool
 }
 
-// maxDepth bounds the containers (quotes, list items) that a line opens. Deeper
-// than that nobody writes, and parsers take quadratic time.
-const maxDepth = 64
+const (
+	// maxDepth bounds the containers (quotes, list items) that a line is in.
+	// Deeper than that nobody writes.
+	maxDepth = 64
+	// maxRecords bounds the product of depth and lines.
+	maxRecords = 1 << 22
+)
 
 // newBlockParser returns a parser of the block structure alone: of where fences,
 // code and tables are.
@@ -138,22 +142,40 @@ func (b block) closes(line string) bool {
 	return len(line) >= len(b.marks) && strings.Trim(line, b.marks[:1]) == ""
 }
 
+// tooDeep reports whether the containers of a section would cost the parser more
+// than they are worth: it keeps a record for each of them and line.
 func tooDeep(md string, l lines) bool {
+	deepest := 0
 	for i := range l.count() {
-		line := md[l[i]:l[i+1]]
-		depth := 0
-		for _, c := range []byte(line) {
-			if c == '>' || c == '-' || c == '*' || c == '+' || c == '.' || c == ')' {
-				depth++
-			} else if c != ' ' && c != '\t' && (c < '0' || c > '9') {
-				break
+		deepest = max(deepest, depth(md[l[i]:l[i+1]]))
+	}
+	return deepest > maxDepth || deepest*l.count() > maxRecords
+}
+
+// depth bounds the number of containers that a line is in by the marks that it
+// starts with and, if it has one, by its indentation.
+func depth(line string) int {
+	marks, columns := 0, 0
+	for _, c := range []byte(line) {
+		switch c {
+		case ' ':
+			columns++
+		case '\t':
+			columns += 4
+		case '>', '-', '*', '+', '.', ')':
+			marks++
+		case '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '\r', '\n':
+		default:
+			if marks == 0 {
+				return 0
 			}
-		}
-		if depth > maxDepth && strings.Trim(line, "-* \t\r\n") != "" {
-			return true
+			return marks + columns/2
 		}
 	}
-	return false
+	if strings.Trim(line, "-* \t\r\n") == "" {
+		return 0 // a thematic break
+	}
+	return marks + columns/2
 }
 
 // leavesFenceOpen reports whether what follows a text would be in a fence.

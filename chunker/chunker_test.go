@@ -2,6 +2,8 @@ package chunker_test
 
 import (
 	"fmt"
+	"reflect"
+	"strings"
 	"testing"
 	"unicode"
 
@@ -52,4 +54,333 @@ func wordPiece(t testing.TB) chunker.Counter {
 		t.Fatal(err)
 	}
 	return model.Tokenizer()
+}
+
+func split(t *testing.T, d docseek.Document) ([]docseek.Chunk, []docseek.Heading) {
+	t.Helper()
+	chunks := check(t, wordPiece(t), d)
+	for _, c := range chunks {
+		checkFences(t, c)
+	}
+	again, outline := chunker.New(wordPiece(t)).Split(d)
+	if !reflect.DeepEqual(again, chunks) {
+		t.Fatal("two chunkers differ")
+	}
+	return chunks, outline
+}
+
+func texts(chunks []docseek.Chunk) []string {
+	var all []string
+	for _, c := range chunks {
+		all = append(all, c.Text)
+	}
+	return all
+}
+
+func TestFences(t *testing.T) {
+	var long strings.Builder
+	for i := range 900 {
+		fmt.Fprintf(&long, "line_%d = compute(%d)\n", i, i)
+		if i%7 == 6 {
+			long.WriteString("\n")
+		}
+	}
+	md := "Before.\n\n````markdown title=\"a.md\"\n```go\nfunc main() {}\n```\n" + long.String() + "````\n\n" +
+		"- Outer\n  - Inner:\n\n    ```yaml\n" + indented(long.String(), "    ") + "    ```\n\n" +
+		"~~~\n```\n" + long.String() + "~~~\n\n" +
+		"> ```sh\n" + indented(long.String(), "> ") + "> ```\n"
+	chunks, _ := split(t, doc(md))
+
+	openings := map[string]int{"````markdown title=\"a.md\"\n": 0, "- - ```yaml\n": 0, "~~~\n": 0, "> ```sh\n": 0}
+	for _, c := range chunks {
+		if c.Lead > 0 {
+			if _, ok := openings[c.Text[:c.Lead]]; !ok {
+				t.Errorf("chunk %d opens with %q", c.Ordinal, c.Text[:c.Lead])
+			}
+			openings[c.Text[:c.Lead]]++
+		}
+	}
+	for opening, n := range openings {
+		if n == 0 {
+			t.Errorf("no chunk opens with %q", opening)
+		}
+	}
+}
+
+func indented(s, prefix string) string {
+	return prefix + strings.ReplaceAll(strings.TrimSuffix(s, "\n"), "\n", "\n"+prefix) + "\n"
+}
+
+func TestFenceIsCutAtBlankLines(t *testing.T) {
+	group := "first := call(alpha, beta)\nsecond := call(first, gamma)\nthird := call(second, delta)\n"
+	chunks, _ := split(t, doc("```go\n"+strings.Repeat(group+"\n", 12)+"done()\n```"))
+	if len(chunks) < 2 {
+		t.Fatalf("%d chunks, want several", len(chunks))
+	}
+	for _, c := range chunks[1:] {
+		if c.Glue != "\n\n" || !strings.HasPrefix(c.Text, "```go\nfirst") {
+			t.Errorf("chunk %d is cut at %q, begins with %.20q", c.Ordinal, c.Glue, c.Text)
+		}
+	}
+}
+
+func TestOpenFenceIsClosed(t *testing.T) {
+	chunks, _ := split(t, doc("~~~~py\nx = 1"))
+	if len(chunks) != 1 || chunks[0].Text != "~~~~py\nx = 1\n~~~~" || chunks[0].Body() != "~~~~py\nx = 1" {
+		t.Errorf("chunks are %q", texts(chunks))
+	}
+}
+
+func TestCommentsInCodeAreNotHeadings(t *testing.T) {
+	d := doc("```bash\n# Install\nmake\n\n## Build\nmake build\n```")
+	chunks, outline := split(t, d)
+	if len(chunks) != 1 || len(outline) != 1 || chunks[0].Context != "Guide > Part 0" {
+		t.Errorf("chunks %q, outline %+v", texts(chunks), outline)
+	}
+}
+
+func TestTable(t *testing.T) {
+	// As extraction yields it: a header of two rows flattened, spans expanded.
+	header := "| Region | Limit / soft | Limit / hard | Key |\n| --- | ---: | ---: | --- |\n"
+	var md strings.Builder
+	md.WriteString("The limits:\n\n" + header)
+	rows := make([]string, 500)
+	for i := range rows {
+		rows[i] = fmt.Sprintf("| region-%d | 1%03d | 2%03d | `key-%d` |", i/10, i, i, i)
+		md.WriteString(rows[i] + "\n")
+	}
+	chunks, _ := split(t, doc(md.String()))
+	seen := 0
+	for i, c := range chunks {
+		if !strings.Contains(c.Text, header) {
+			t.Fatalf("chunk %d has no header:\n%s", i, c.Text)
+		}
+		if i > 0 && !strings.HasPrefix(c.Text, header) {
+			t.Fatalf("chunk %d does not begin with the header:\n%s", i, c.Text)
+		}
+		for line := range strings.Lines(c.Body()) {
+			if line = strings.TrimSpace(line); strings.HasPrefix(line, "| region-") {
+				if line != rows[seen] {
+					t.Fatalf("row %d is %q", seen, line)
+				}
+				seen++
+			}
+		}
+	}
+	if seen != len(rows) {
+		t.Errorf("%d rows, want %d", seen, len(rows))
+	}
+}
+
+func TestRowOverTheBudgetIsCutInItsCells(t *testing.T) {
+	long := strings.TrimSpace(strings.Repeat("The option sets how long a session lives. ", 60))
+	header := "| Option | Meaning | Default |\n|---|---|---|\n"
+	chunks, _ := split(t, doc(header+"| `ttl` | "+long+" | 30 s |\n| `max` | Most sessions. | 10 |"))
+	if len(chunks) < 3 {
+		t.Fatalf("%d chunks, want at least 3", len(chunks))
+	}
+	for i, c := range chunks {
+		if !strings.HasPrefix(c.Text, header) {
+			t.Errorf("chunk %d begins with %.60q", i, c.Text)
+		}
+		if i > 0 && c.Text[len(header):c.Lead] != "| | " {
+			t.Errorf("chunk %d goes on with %q", i, c.Text[len(header):c.Lead])
+		}
+		for row := range strings.Lines(c.Text) {
+			if row = strings.TrimSpace(row); !strings.HasSuffix(row, "|") {
+				t.Errorf("chunk %d has the row %q", i, row)
+			}
+		}
+	}
+}
+
+func TestIdeographsAndBlobs(t *testing.T) {
+	sentence := "これは長い文書の一つの文である。"
+	d := doc(
+		strings.Repeat(sentence, 3000/16),
+		"See https://example.com/"+strings.Repeat("0123456789abcdef", 250)+" for more.",
+	)
+	chunks, _ := split(t, d)
+	for _, c := range chunks {
+		if c.Section == 0 && !strings.HasSuffix(c.Text, "。") {
+			t.Errorf("chunk %d is cut within a sentence: …%q", c.Ordinal, c.Text[len(c.Text)-20:])
+		}
+	}
+}
+
+func TestSentencesAreKeptWhole(t *testing.T) {
+	var md strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&md, "Sentence %d names e.g. version 1.%d of the U.S. edition (see below). ", i, i)
+	}
+	chunks, _ := split(t, doc(strings.TrimSpace(md.String())))
+	for _, c := range chunks {
+		if !strings.HasPrefix(c.Text, "Sentence ") || !strings.HasSuffix(c.Text, "(see below).") {
+			t.Errorf("chunk %d is %q", c.Ordinal, c.Text)
+		}
+	}
+}
+
+func TestChunksAreEven(t *testing.T) {
+	tokenizer := wordPiece(t)
+	paragraph := strings.TrimSpace(strings.Repeat("Every request carries a token. ", 10)) // 60 tokens
+	for n := 5; n <= 30; n++ {
+		chunks, _ := split(t, doc(strings.TrimSpace(strings.Repeat(paragraph+"\n\n", n))))
+		least, most := 256, 0
+		for _, c := range chunks {
+			size := tokenizer.Count(c.Text)
+			least, most = min(least, size), max(most, size)
+		}
+		if want := (n + 3) / 4; len(chunks) != want {
+			t.Errorf("%d paragraphs give %d chunks, want %d", n, len(chunks), want)
+		}
+		// Four paragraphs fill a chunk, so only a remainder of one or two cannot be shared out.
+		if most-least > 70 && n > 6 {
+			t.Errorf("%d paragraphs give chunks of %d to %d tokens", n, least, most)
+		}
+	}
+}
+
+func TestLittleIsNotLeftOver(t *testing.T) {
+	tokenizer := wordPiece(t)
+	paragraph := strings.TrimSpace(strings.Repeat("Every request carries a token. ", 41)) // 246 tokens
+	chunks, _ := split(t, doc(paragraph+"\n\nSee also the limits."))
+	if len(chunks) != 2 {
+		t.Fatalf("%d chunks, want 2", len(chunks))
+	}
+	if n := tokenizer.Count(chunks[1].Text); n < 60 {
+		t.Errorf("the last chunk has %d tokens", n)
+	}
+}
+
+func TestExamplesUnderDifferentParents(t *testing.T) {
+	d := docseek.Document{URL: "https://docs.example.com/p", Title: "Page"}
+	for i := range 20 {
+		parent := fmt.Sprintf("Method %d", i)
+		d.Sections = append(d.Sections,
+			docseek.Section{Title: parent, Level: 2, Anchor: fmt.Sprintf("m%d", i), Path: []string{"Page", parent}},
+			docseek.Section{Title: "Example", Level: 3, Path: []string{"Page", parent, "Example"}, Markdown: "The same text under each."},
+		)
+	}
+	before, outline := split(t, d)
+	if len(before) != 20 || len(outline) != 40 {
+		t.Fatalf("%d chunks and %d headings, want 20 and 40", len(before), len(outline))
+	}
+	for i, h := range outline {
+		if h.Chunk != i/2 || h.Offset != 0 {
+			t.Errorf("heading %d points at chunk %d offset %d", i, h.Chunk, h.Offset)
+		}
+	}
+	d.Sections[7].Markdown = "Another text."
+	after, _ := split(t, d)
+	for i := range before {
+		if changed := before[i].ID != after[i].ID; changed != (i == 3) {
+			t.Errorf("id of chunk %d changed: %t", i, changed)
+		}
+	}
+}
+
+func TestEqualSectionsHaveDifferentIDs(t *testing.T) {
+	s := docseek.Section{Title: "Note", Level: 2, Path: []string{"P", "Note"}, Entry: true, Markdown: "Equal."}
+	split(t, docseek.Document{URL: "https://docs.example.com/p", Title: "P", Sections: []docseek.Section{s, s, s}})
+}
+
+func TestTinySections(t *testing.T) {
+	long := strings.Repeat("A paragraph that is worth a chunk by itself. ", 6)
+	section := func(level int, title, md string) docseek.Section {
+		return docseek.Section{Title: title, Level: level, Anchor: strings.ToLower(title), Path: []string{"P", title}[min(2-level, 1):], Markdown: md}
+	}
+	entry := section(2, "E", "Short, but an entry.")
+	entry.Entry = true
+	tests := []struct {
+		name     string
+		sections []docseek.Section
+		want     []string
+		chunks   []int // of the headings
+	}{
+		{"with the one below", []docseek.Section{section(1, "A", "Intro."), section(2, "B", "Text.")}, []string{"Intro.\n\n## B\n\nText."}, []int{0, 0}},
+		{"with a long one below", []docseek.Section{section(1, "A", "Intro."), section(2, "B", long)}, []string{"Intro.\n\n## B\n\n" + long}, []int{0, 0}},
+		{"with ones beside as short", []docseek.Section{section(2, "A", "One."), section(2, "B", "Two."), section(2, "C", "Three.")}, []string{"One.\n\n## B\n\nTwo.\n\n## C\n\nThree."}, []int{0, 0, 0}},
+		{"not with a long one beside", []docseek.Section{section(2, "A", "One."), section(2, "B", long)}, []string{"One.", long}, []int{0, 1}},
+		{"not with one above", []docseek.Section{section(2, "A", "One."), section(1, "B", "Two.")}, []string{"One.", "Two."}, []int{0, 1}},
+		{"not an entry", []docseek.Section{entry, section(2, "B", "Two."), entry}, []string{entry.Markdown, "Two.", entry.Markdown}, []int{0, 1, 2}},
+		{"not behind an open fence", []docseek.Section{section(1, "A", "```\nx"), section(2, "B", "Two.")}, []string{"```\nx\n```", "Two."}, []int{0, 1}},
+		{"not over the budget", []docseek.Section{section(1, "A", "One."), section(2, "B", strings.Repeat(long, 5))}, nil, []int{0, 1}},
+		{"empty ones", []docseek.Section{section(1, "A", " \n"), section(2, "B", long), section(2, "C", "")}, []string{long}, []int{0, 0, 1}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			chunks, outline := split(t, docseek.Document{URL: "https://docs.example.com/p", Title: "P", Sections: test.sections})
+			if test.want != nil && !reflect.DeepEqual(texts(chunks), test.want) {
+				t.Errorf("texts are %q, want %q", texts(chunks), test.want)
+			}
+			for i, h := range outline {
+				if h.Chunk != test.chunks[i] {
+					t.Errorf("%s is in chunk %d, want %d", h.Title, h.Chunk, test.chunks[i])
+				}
+				if h.Offset > 0 && !strings.HasPrefix(chunks[h.Chunk].Body()[h.Offset:], "## "+h.Title+"\n") {
+					t.Errorf("%s is at offset %d of %q", h.Title, h.Offset, chunks[h.Chunk].Body())
+				}
+			}
+		})
+	}
+}
+
+func TestContext(t *testing.T) {
+	tokenizer := wordPiece(t)
+	long := strings.TrimSpace(strings.Repeat("many words of a heading ", 40))
+	tests := []struct {
+		name, title string
+		path        []string
+		want        string
+	}{
+		{"title and path", "Cards", []string{"Limits", "Daily"}, "Cards > Limits > Daily"},
+		{"title repeated", "Cards", []string{"Cards", "Limits"}, "Cards > Limits"},
+		{"no title", "", []string{"Limits"}, "Limits"},
+		{"no path", "Cards", nil, "Cards"},
+		{"nothing", "", nil, ""},
+		{"line breaks", "Cards\n and\tmore", []string{"  Limits "}, "Cards and more > Limits"},
+		{"outer headings go first", "Cards", []string{"Outer", long, "Inner", "Innermost"}, "Cards > Inner > Innermost"},
+		{"a long heading", "Cards", []string{long}, "Cards > many words of a heading many words of a heading many words of a heading many words of a heading many words of a heading many words of a heading many words of a heading many words of…"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			d := docseek.Document{Title: test.title, Sections: []docseek.Section{{Title: "x", Path: test.path, Markdown: "Text."}}}
+			chunks, _ := split(t, d)
+			if got := chunks[0].Context; got != test.want {
+				t.Errorf("context is %q, want %q", got, test.want)
+			}
+		})
+	}
+	for _, title := range []string{long, strings.Repeat("x", 5000), strings.Repeat("漢字", 500), strings.Repeat("👩‍👩‍👧‍👦", 500)} {
+		d := docseek.Document{Title: title, Sections: []docseek.Section{{Title: "x", Path: []string{title + "1", title + "2"}, Markdown: "Text."}}}
+		chunks, _ := split(t, d)
+		if n := tokenizer.Count(chunks[0].Context); n > 84 || chunks[0].Context == "" {
+			t.Errorf("the context of %.20q has %d tokens", title, n)
+		}
+	}
+}
+
+func TestReferencePage(t *testing.T) {
+	d := reference(3000)
+	chunks, _ := split(t, d)
+	if len(chunks) != len(d.Sections) {
+		t.Fatalf("%d chunks, want one for each of %d entries", len(chunks), len(d.Sections))
+	}
+	for i, c := range chunks {
+		if c.Anchor != d.Sections[i].Anchor {
+			t.Fatalf("chunk %d has the anchor %q", i, c.Anchor)
+		}
+	}
+}
+
+func TestPageWithTooManyChunks(t *testing.T) {
+	d := reference(chunker.MaxChunks + 10)
+	chunks, outline := chunker.New(words{}).Split(d)
+	if len(chunks) != chunker.MaxChunks || len(outline) != len(d.Sections) {
+		t.Fatalf("%d chunks and %d headings", len(chunks), len(outline))
+	}
+	if last := outline[len(outline)-1]; last.Chunk != chunker.MaxChunks {
+		t.Errorf("the last heading points at chunk %d", last.Chunk)
+	}
 }

@@ -68,12 +68,22 @@ func (c *Chunker) cut(md string, budget int) []piece {
 		if i+1 < len(blocks) {
 			last.cost = k.borderCost(b, blocks[i+1])
 		} else if b.kind == fence && !b.closed {
-			last.frame, _ = c.fenceFrames(b)
+			last.frame = k.closing(b, last)
 		}
 	}
 	k.grains[0].start = 0
 	k.grains[len(k.grains)-1].end = len(md)
 	return k.pack()
+}
+
+// closing returns the frame that closes a fence which the section leaves open
+// after its last grain, if there is room for it.
+func (k *cutter) closing(b block, last *grain) *frame {
+	f, _ := k.fenceFrames(b)
+	if last.tokens+f.tailTokens > k.budget || len(f.tail) > k.budget {
+		return nil
+	}
+	return f
 }
 
 // borderCost is the cost of a cut between two blocks.

@@ -283,14 +283,14 @@ func (a author) document() docseek.Document {
 }
 
 func TestRandomDocuments(t *testing.T) {
-	for seed := range uint64(150) {
-		a := author{rand.New(rand.NewPCG(seed, 1))}
-		d := a.document()
-		for _, c := range check(t, words{}, d) {
-			checkFences(t, c)
-		}
-		if t.Failed() {
-			t.Fatalf("seed %d", seed)
+	for name, counter := range map[string]chunker.Counter{"words": words{}, "WordPiece": wordPiece(t)} {
+		for seed := range uint64(60) {
+			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
+				a := author{rand.New(rand.NewPCG(seed, 1))}
+				for _, c := range check(t, counter, a.document()) {
+					checkFences(t, c)
+				}
+			})
 		}
 	}
 }
