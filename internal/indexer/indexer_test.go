@@ -1,0 +1,553 @@
+package indexer_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/docseek/docseek"
+	"github.com/docseek/docseek/chunker"
+	"github.com/docseek/docseek/crawler"
+	"github.com/docseek/docseek/embed"
+	"github.com/docseek/docseek/internal/indexer"
+	"github.com/docseek/docseek/search"
+	"github.com/docseek/docseek/search/lexical"
+	"github.com/docseek/docseek/search/local"
+)
+
+// site is a crawler whose pages are set by the test.
+type site struct {
+	pages   map[string]string // path → Markdown of its one section
+	fates   map[string]crawler.Result
+	partial bool
+	fail    error
+	at      time.Time
+	asked   map[string]crawler.Known
+	block   func(ctx context.Context, n int) error
+}
+
+const base = "https://docs.example/"
+
+func newSite(n int) *site {
+	s := &site{pages: map[string]string{}, fates: map[string]crawler.Result{}, at: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	for i := range n {
+		s.pages[fmt.Sprintf("p%02d", i)] = fmt.Sprintf("Page number %d says something about subject%d and nothing else.", i, i)
+	}
+	return s
+}
+
+func (s *site) Crawl(ctx context.Context, _ docseek.Source, known func(string) (crawler.Known, bool), visit func(context.Context, crawler.Result) error) (crawler.Summary, error) {
+	s.asked = map[string]crawler.Known{}
+	if s.fail != nil {
+		return crawler.Summary{}, s.fail
+	}
+	paths := slices.Sorted(maps.Keys(s.pages))
+	for path := range s.fates {
+		if _, ok := s.pages[path]; !ok {
+			paths = append(paths, path)
+		}
+	}
+	for i, path := range paths {
+		if s.block != nil {
+			if err := s.block(ctx, i); err != nil {
+				return crawler.Summary{}, err
+			}
+		}
+		url := base + path
+		r := crawler.Result{URL: url, Done: i + 1, Queued: len(paths) - i - 1}
+		text := s.pages[path]
+		etag := `"` + hash(text)[:8] + `"`
+		k, have := known(url)
+		s.asked[path] = k
+		page := docseek.Page{URL: url, FetchedAt: s.at, Validators: docseek.Validators{ETag: etag}}
+		switch fate, set := s.fates[path]; {
+		case set:
+			r.Fate, r.Reason = fate.Fate, fate.Reason
+		case have && k.Validators.ETag == etag:
+			r.Fate, r.Page = crawler.NotModified, docseek.Page{URL: url, FetchedAt: s.at}
+		default:
+			r.Fate, r.Hash, r.Page = crawler.Fetched, hash(text), page
+			r.Document = docseek.Document{
+				URL: url, Title: path, Language: "en", Generator: "generic",
+				Sections: []docseek.Section{{Title: path, Level: 1, Anchor: "top", Path: []string{path}, Markdown: text}},
+			}
+		}
+		if err := visit(ctx, r); err != nil {
+			return crawler.Summary{}, err
+		}
+	}
+	return crawler.Summary{Complete: !s.partial}, nil
+}
+
+func hash(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:])
+}
+
+// words counts a token per word.
+type words struct{}
+
+func (words) Count(text string) int { return len(strings.Fields(text)) }
+
+// hashing is an embedder whose vectors are sums of a random direction per word.
+type hashing struct {
+	name  string
+	fail  error
+	texts []string
+}
+
+func (h *hashing) Fingerprint() string { return h.name }
+func (h *hashing) Dimension() int      { return 16 }
+
+func (h *hashing) Embed(_ context.Context, texts []string, _ embed.Kind) ([][]float32, error) {
+	if h.fail != nil {
+		return nil, h.fail
+	}
+	h.texts = append(h.texts, texts...)
+	out := make([][]float32, len(texts))
+	for i, text := range texts {
+		v := make([]float32, 16)
+		for _, w := range strings.Fields(h.name + " " + text) {
+			f := fnv.New64a()
+			_, _ = f.Write([]byte(w))
+			for j := range v {
+				v[j] += float32(math.Sin(float64(f.Sum64()%1000) * float64(j+1)))
+			}
+		}
+		out[i] = v
+	}
+	return out, nil
+}
+
+type world struct {
+	t     *testing.T
+	site  *site
+	model *hashing
+	store *local.Store
+	cache embed.Cache
+	src   docseek.Source
+}
+
+func newWorld(t *testing.T, pages int) *world {
+	t.Helper()
+	store, err := local.Open(t.Context(), t.TempDir(), local.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	cache, err := embed.OpenDiskCache(t.Context(), t.TempDir(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cache.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &world{
+		t: t, site: newSite(pages), model: &hashing{name: "a"}, store: store, cache: cache,
+		src: docseek.Source{Name: "docs", Start: base},
+	}
+}
+
+func (w *world) indexer() *indexer.Indexer {
+	return indexer.New(indexer.Parts{
+		Crawler: w.site, Chunker: chunker.New(words{}), Analyzer: lexical.New(), Store: w.store,
+		Embedder: embed.NewService(w.model, embed.Options{Cache: w.cache, Attempts: 1}),
+		Log:      slog.New(slog.DiscardHandler), Now: time.Now,
+	})
+}
+
+func (w *world) run(o indexer.Options) (search.Run, error) {
+	w.t.Helper()
+	w.model.texts = nil
+	return w.indexer().Run(w.t.Context(), w.src, o)
+}
+
+func (w *world) mustRun() search.Run {
+	w.t.Helper()
+	r, err := w.run(indexer.Options{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return r
+}
+
+// live is what the index shows of the source: URL → text, and its facts.
+func (w *world) live() (map[string]string, search.SourceInfo) {
+	w.t.Helper()
+	ctx := w.t.Context()
+	reader, err := w.store.Reader(ctx)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	infos, err := reader.Sources(ctx)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	pages, err := reader.Pages(ctx, "docs", "", "", 1000)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	texts := map[string]string{}
+	for _, p := range pages {
+		chunks, err := reader.Chunks(ctx, "docs", p.URL, 0, p.Chunks-1)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		var b strings.Builder
+		for _, c := range chunks {
+			b.WriteString(c.Glue + c.Body())
+		}
+		texts[strings.TrimPrefix(p.URL, base)] = b.String()
+	}
+	for _, info := range infos {
+		if info.Source.Name == "docs" {
+			return texts, info
+		}
+	}
+	return texts, search.SourceInfo{}
+}
+
+func (w *world) wantLive(want map[string]string) search.SourceInfo {
+	w.t.Helper()
+	got, info := w.live()
+	if diff := cmp.Diff(want, got); diff != "" {
+		w.t.Errorf("live pages differ (-want +got):\n%s", diff)
+	}
+	return info
+}
+
+func TestFirstRunAndUnchangedRun(t *testing.T) {
+	w := newWorld(t, 5)
+	var stages []indexer.Stage
+	r, err := w.run(indexer.Options{Progress: func(p indexer.Progress) { stages = append(stages, p.Stage) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Outcome != search.Published || r.Pages != (search.PageCounts{New: 5}) || r.Chunks != 5 || r.Embedded != 5 {
+		t.Errorf("first run: %+v", r)
+	}
+	first := w.wantLive(w.site.pages)
+	if first.Embedded != 5 || first.Chunks != 5 {
+		t.Errorf("live: %+v", first)
+	}
+	if !slices.Contains(stages, indexer.Crawling) || !slices.Contains(stages, indexer.Embedding) {
+		t.Errorf("progress went through %v", slices.Compact(stages))
+	}
+
+	w.site.at = w.site.at.Add(time.Hour)
+	r = w.mustRun()
+	if r.Outcome != search.Unchanged || r.Pages != (search.PageCounts{Unchanged: 5}) || r.Embedded != 0 || len(w.model.texts) != 0 {
+		t.Errorf("second run: %+v, embedded %q", r, w.model.texts)
+	}
+	second := w.wantLive(w.site.pages)
+	if second.Generation != first.Generation || second.LastSuccess.Before(first.LastSuccess) || second.LastSuccess.Equal(first.LastSuccess) {
+		t.Errorf("an unchanged run: %+v, then %+v", first, second)
+	}
+	if w.site.asked["p00"].Validators.ETag == "" {
+		t.Error("the second run did not ask conditionally")
+	}
+}
+
+func TestOnlyWhatChangedIsEmbedded(t *testing.T) {
+	w := newWorld(t, 12)
+	w.mustRun()
+	w.site.pages["p03"] = "Now it says something else entirely."
+	w.site.pages["p99"] = "A page that is new."
+	delete(w.site.pages, "p05")
+	r := w.mustRun()
+	if r.Pages != (search.PageCounts{New: 1, Changed: 1, Unchanged: 10, Removed: 1}) || r.Embedded != 2 || r.Outcome != search.Published {
+		t.Errorf("run: %+v", r)
+	}
+	info := w.wantLive(w.site.pages)
+	if info.Chunks != 12 || info.Embedded != 12 {
+		t.Errorf("live: %+v", info)
+	}
+}
+
+// A page that cannot be read keeps its last good copy; one that is gone goes.
+func TestTroubleIsNotDeletion(t *testing.T) {
+	w := newWorld(t, 40)
+	w.mustRun()
+	want := maps.Clone(w.site.pages)
+	for i, why := range []string{"http_500", "http_500", "http_500", "http_500", "timeout", "timeout", "http_403"} {
+		w.site.fates[fmt.Sprintf("p%02d", i)] = crawler.Result{Fate: crawler.Unreachable, Reason: why}
+	}
+	w.site.fates["p07"] = crawler.Result{Fate: crawler.Gone, Reason: "http_404"}
+	delete(want, "p07")
+	r := w.mustRun()
+	if r.Outcome != search.Published || r.Pages != (search.PageCounts{Unchanged: 32, Kept: 7, Removed: 1}) {
+		t.Errorf("run: %+v", r)
+	}
+	w.wantLive(want)
+	if len(r.Reasons) == 0 || r.Reasons[0].Reason != "http_500" || r.Reasons[0].Count != 4 || len(r.Reasons[0].Samples) != 4 {
+		t.Errorf("reasons: %+v", r.Reasons)
+	}
+
+	for i := 10; i < 22; i++ {
+		w.site.fates[fmt.Sprintf("p%02d", i)] = crawler.Result{Fate: crawler.Unreachable, Reason: "http_500"}
+	}
+	before := w.wantLive(want)
+	w.site.pages["p30"] = "This must not be seen."
+	r, err := w.run(indexer.Options{})
+	var refused *indexer.RefusedError
+	if !errors.As(err, &refused) || r.Outcome != search.Refused || !strings.Contains(err.Error(), "of 40 fetches failed") {
+		t.Errorf("run: %+v, %v", r, err)
+	}
+	after := w.wantLive(want)
+	if after.Generation != before.Generation || after.LastRun == nil || after.LastRun.Outcome != search.Refused {
+		t.Errorf("after a refused run: %+v", after)
+	}
+}
+
+func TestRemovalGateAndForce(t *testing.T) {
+	w := newWorld(t, 20)
+	w.mustRun()
+	before := maps.Clone(w.site.pages)
+	for i := range 3 {
+		delete(w.site.pages, fmt.Sprintf("p%02d", i))
+	}
+	_, err := w.run(indexer.Options{})
+	var refused *indexer.RefusedError
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "3 of 20 pages would be removed") || !strings.Contains(err.Error(), "--force") {
+		t.Errorf("err = %v", err)
+	}
+	w.wantLive(before)
+	if _, err := w.run(indexer.Options{Force: true}); err != nil {
+		t.Fatal(err)
+	}
+	w.wantLive(w.site.pages)
+}
+
+func TestAnIncompleteCrawlRemovesNothing(t *testing.T) {
+	w := newWorld(t, 5)
+	w.mustRun()
+	before := maps.Clone(w.site.pages)
+	w.site.partial = true
+	delete(w.site.pages, "p00")
+	r := w.mustRun()
+	if r.Pages != (search.PageCounts{Unchanged: 4, Kept: 1}) {
+		t.Errorf("run: %+v", r)
+	}
+	w.wantLive(before)
+}
+
+func TestPagesThatMayNoLongerBeIndexed(t *testing.T) {
+	w := newWorld(t, 20)
+	w.mustRun()
+	want := maps.Clone(w.site.pages)
+	w.site.fates["p00"] = crawler.Result{Fate: crawler.Refused, Reason: "noindex"}
+	w.site.fates["p01"] = crawler.Result{Fate: crawler.Refused, Reason: "soft_404"}
+	w.site.fates["zip"] = crawler.Result{Fate: crawler.Refused, Reason: "content_type application/zip"}
+	delete(want, "p00")
+	r := w.mustRun()
+	if r.Pages != (search.PageCounts{Unchanged: 18, Kept: 1, Removed: 1, Refused: 1}) {
+		t.Errorf("run: %+v", r)
+	}
+	w.wantLive(want)
+}
+
+func TestNothingIndexedIsRefused(t *testing.T) {
+	w := newWorld(t, 0)
+	r, err := w.run(indexer.Options{Force: true})
+	var refused *indexer.RefusedError
+	if !errors.As(err, &refused) || r.Outcome != search.Refused {
+		t.Errorf("an empty site: %+v, %v", r, err)
+	}
+	w.site.fail = fmt.Errorf("sitemap: %w", crawler.ErrNothing)
+	if _, err = w.run(indexer.Options{}); !errors.As(err, &refused) {
+		t.Errorf("a sitemap without URLs: %v", err)
+	}
+	w.site.fail = fmt.Errorf("dial: %w", crawler.ErrUnreachable)
+	if r, err = w.run(indexer.Options{}); !errors.Is(err, crawler.ErrUnreachable) || r.Outcome != search.Failed {
+		t.Errorf("a site that is down: %+v, %v", r, err)
+	}
+}
+
+func TestASiteOfShellsIsRefused(t *testing.T) {
+	w := newWorld(t, 3)
+	for i := range 5 {
+		w.site.fates[fmt.Sprintf("spa%d", i)] = crawler.Result{Fate: crawler.Refused, Reason: "needs_js"}
+	}
+	_, err := w.run(indexer.Options{})
+	var refused *indexer.RefusedError
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "JavaScript") {
+		t.Errorf("err = %v", err)
+	}
+}
+
+// Without an embedder a first run still makes the pages searchable by words,
+// and the next run embeds what is missing, though no page has changed.
+func TestEmbedderThatIsDown(t *testing.T) {
+	w := newWorld(t, 4)
+	w.model.fail = &embed.Error{Op: "embed", Err: errors.New("connection refused")}
+	_, err := w.run(indexer.Options{})
+	var down *embed.Error
+	if !errors.As(err, &down) {
+		t.Errorf("err = %v", err)
+	}
+	if info := w.wantLive(w.site.pages); info.Embedded != 0 || info.Chunks != 4 || info.LastRun == nil || info.LastRun.Outcome != search.Failed {
+		t.Errorf("live: %+v", info)
+	}
+	w.model.fail = nil
+	r := w.mustRun()
+	if r.Outcome != search.Published || r.Embedded != 4 || r.Pages.Unchanged != 4 {
+		t.Errorf("run: %+v", r)
+	}
+	if info := w.wantLive(w.site.pages); info.Embedded != 4 {
+		t.Errorf("live: %+v", info)
+	}
+}
+
+// Another model of the same dimension embeds everything anew, though every page
+// answers that it is unchanged.
+func TestAnotherModel(t *testing.T) {
+	w := newWorld(t, 5)
+	w.mustRun()
+	w.model = &hashing{name: "b"}
+	r := w.mustRun()
+	if r.Embedded != 5 || r.Pages.Unchanged != 5 || r.Outcome != search.Published {
+		t.Errorf("run: %+v", r)
+	}
+	info := w.wantLive(w.site.pages)
+	if info.Fingerprint != indexer.Fingerprint(w.model) || info.Embedded != 5 {
+		t.Errorf("live: %+v", info)
+	}
+	if r := w.mustRun(); r.Outcome != search.Unchanged || r.Embedded != 0 {
+		t.Errorf("run after it: %+v", r)
+	}
+}
+
+func TestFullRunReadsAllAndEmbedsNothingTwice(t *testing.T) {
+	w := newWorld(t, 3)
+	w.mustRun()
+	r, err := w.run(indexer.Options{Full: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.site.asked["p00"].Validators.ETag != "" || r.Outcome != search.Published || r.Pages.Unchanged != 3 || r.Embedded != 0 {
+		t.Errorf("full run: %+v", r)
+	}
+	w.wantLive(w.site.pages)
+}
+
+func TestDryRunChangesNothing(t *testing.T) {
+	w := newWorld(t, 12)
+	w.mustRun()
+	before := maps.Clone(w.site.pages)
+	_, was := w.live()
+	w.site.pages["p00"] = "Changed."
+	delete(w.site.pages, "p01")
+	r, err := w.run(indexer.Options{DryRun: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Pages != (search.PageCounts{Changed: 1, Unchanged: 10, Removed: 1}) || len(w.model.texts) != 0 {
+		t.Errorf("dry run: %+v, embedded %q", r, w.model.texts)
+	}
+	if diff := cmp.Diff(was, w.wantLive(before)); diff != "" {
+		t.Errorf("a dry run changed (-before +after):\n%s", diff)
+	}
+	if r := w.mustRun(); r.Outcome != search.Published || r.Pages.Changed != 1 || r.Pages.Removed != 1 {
+		t.Errorf("the run after it: %+v", r)
+	}
+}
+
+// An interrupted run leaves the live generation, and what it embedded is not
+// paid for again.
+func TestInterruption(t *testing.T) {
+	w := newWorld(t, 30)
+	w.mustRun()
+	before := maps.Clone(w.site.pages)
+	for p := range w.site.pages {
+		w.site.pages[p] = "Changed: " + w.site.pages[p]
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	w.site.block = func(ctx context.Context, n int) error {
+		if n == 20 {
+			cancel()
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}
+		return nil
+	}
+	r, err := w.indexer().Run(ctx, w.src, indexer.Options{})
+	if !errors.Is(err, context.Canceled) || r.Outcome != search.Failed {
+		t.Errorf("run: %+v, %v", r, err)
+	}
+	w.wantLive(before)
+	w.site.block = nil
+	if r := w.mustRun(); r.Outcome != search.Published || r.Pages.Changed != 30 {
+		t.Errorf("run after it: %+v", r)
+	}
+	w.wantLive(w.site.pages)
+}
+
+func TestOneRunAtATime(t *testing.T) {
+	w := newWorld(t, 3)
+	inside, release := make(chan struct{}), make(chan struct{})
+	w.site.block = func(_ context.Context, n int) error {
+		if n == 0 {
+			close(inside)
+			<-release
+		}
+		return nil
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := w.indexer().Run(t.Context(), w.src, indexer.Options{})
+		ended <- err
+	}()
+	<-inside
+	other := *w
+	other.site = newSite(3)
+	r, err := other.run(indexer.Options{})
+	var locked *search.LockedError
+	if !errors.As(err, &locked) || locked.Holder == "" || r.Outcome != search.Failed {
+		t.Errorf("second run: %+v, %v", r, err)
+	}
+	close(release)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if _, info := w.live(); info.LastRun == nil || info.LastRun.Outcome != search.Published {
+		t.Errorf("a run that found the source held left its mark: %+v", info.LastRun)
+	}
+}
+
+func TestVersionOf(t *testing.T) {
+	for _, tc := range []struct {
+		v         docseek.Version
+		url, want string
+	}{
+		{docseek.Version{}, base + "a", ""},
+		{docseek.Version{Label: "2.1"}, base + "a", "2.1"},
+		{docseek.Version{FromPath: "/docs/{version}/**", Current: "latest"}, base + "docs/1.2/a/b", "1.2"},
+		{docseek.Version{FromPath: "/docs/{version}/**", Current: "latest"}, base + "docs/1.2", "1.2"},
+		{docseek.Version{FromPath: "/docs/{version}/**", Current: "latest"}, base + "docs", "latest"},
+		{docseek.Version{FromPath: "/docs/{version}/**", Current: "latest"}, base + "blog/1.2/a", "latest"},
+		{docseek.Version{FromPath: "/*/{version}/api", Current: "x"}, base + "en/v3/api", "v3"},
+		{docseek.Version{FromPath: "/*/{version}/api", Current: "x"}, base + "en/v3/api/more", "x"},
+	} {
+		if got := indexer.VersionOf(tc.v, tc.url); got != tc.want {
+			t.Errorf("VersionOf(%+v, %s) = %q, want %q", tc.v, tc.url, got, tc.want)
+		}
+	}
+}
