@@ -73,40 +73,20 @@ func (m *Model) attend(s *scratch, context, qkv []float32, n int) {
 	keys := sized(&s.keys, padded*width)
 	values := sized(&s.values, n*width)
 	scores := sized(&s.scores, queries*padded)
-	scale := float32(1 / math.Sqrt(float64(width)))
+	var scales, sums [queries]float32
+	for r := range scales {
+		scales[r] = float32(1 / math.Sqrt(float64(width)))
+	}
 	for h := range heads {
-		q := qkv[h*width:]
-		packKeys(keys, qkv[hidden+h*width:], n, width, stride, columns)
+		k.Transpose(keys, qkv[hidden+h*width:], n, width, stride)
 		packValues(values, qkv[2*hidden+h*width:], n, width, stride, columns)
 		for i := 0; i < n; i += queries {
 			rows := min(queries, n-i)
-			k.MatMul(scores, padded, q[i*stride:], stride, keys, rows, padded, width)
-			var factors [queries]float32
+			k.MatMul(scores, padded, qkv[i*stride+h*width:], stride, keys, scales[:rows], padded, width)
 			for r := range rows {
-				factors[r] = k.Softmax(scores[r*padded:(r+1)*padded], n, scale)
+				sums[r] = k.Softmax(scores[r*padded:(r+1)*padded], n)
 			}
-			dst := context[i*hidden+h*width:]
-			k.MatMul(dst, hidden, scores, padded, values, rows, width, n)
-			for r := range rows {
-				k.Scale(dst[r*hidden:r*hidden+width], factors[r])
-			}
-		}
-	}
-}
-
-// packKeys transposes n rows of width into panels of the given number of
-// columns, with zeros behind the last row.
-func packKeys(dst, src []float32, n, width, stride, columns int) {
-	for p := 0; p*width < len(dst); p += columns {
-		panel := dst[p*width : (p+columns)*width]
-		here := min(columns, n-p)
-		if here < columns {
-			clear(panel)
-		}
-		for j := range here {
-			for d, f := range src[(p+j)*stride : (p+j)*stride+width] {
-				panel[d*columns+j] = f
-			}
+			k.MatMul(context[i*hidden+h*width:], hidden, scores, padded, values, sums[:rows], width, n)
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package kernel
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // generic is plain Go.
 type generic struct{}
@@ -8,10 +11,8 @@ type generic struct{}
 func (generic) Name() string { return "generic" }
 
 func (generic) Quantize(dst *Rows, src []float32, depth int) {
-	n := len(src) / depth
-	dst.depth = depth
+	n := dst.reset(len(src), depth)
 	dst.bytes = resize(dst.bytes, len(src))
-	dst.scale, dst.zero = resize(dst.scale, n), resize(dst.zero, n)
 	for i := range n {
 		row := src[i*depth : (i+1)*depth]
 		least, most := row[0], row[0]
@@ -69,10 +70,10 @@ const genericColumns = 16
 
 func (generic) Columns() int { return genericColumns }
 
-func (generic) MatMul(dst []float32, ldd int, a []float32, lda int, b []float32, m, n, k int) {
+func (generic) MatMul(dst []float32, ldd int, a []float32, lda int, b, factors []float32, n, k int) {
 	for p := 0; p < n; p += genericColumns {
 		panel := b[p*k : (p+genericColumns)*k]
-		for i := range m {
+		for i, factor := range factors {
 			var sums [genericColumns]float32
 			for r, x := range a[i*lda : i*lda+k] {
 				row := (*[genericColumns]float32)(panel[r*genericColumns:])
@@ -80,30 +81,42 @@ func (generic) MatMul(dst []float32, ldd int, a []float32, lda int, b []float32,
 					sums[j] += x * row[j]
 				}
 			}
-			copy(dst[i*ldd+p:], sums[:])
+			for j, sum := range sums {
+				dst[i*ldd+p+j] = sum * factor
+			}
 		}
 	}
 }
 
-func (generic) Softmax(row []float32, n int, scale float32) float32 {
-	row = row[:n]
-	most := row[0]
-	for _, x := range row {
-		most = max(most, x)
+func (generic) Transpose(dst, src []float32, n, width, stride int) {
+	transposeFrom(0, dst, src, n, width, stride, genericColumns)
+}
+
+// transposeFrom is Transpose from a row of src on, the ones before having been done.
+func transposeFrom(from int, dst, src []float32, n, width, stride, columns int) {
+	end := (n + columns - 1) / columns * columns
+	for i := from; i < end; i++ {
+		at := i/columns*columns*width + i%columns
+		for d := range width {
+			var x float32
+			if i < n {
+				x = src[i*stride+d]
+			}
+			dst[at+d*columns] = x
+		}
 	}
+}
+
+func (generic) Softmax(row []float32, n int) float32 {
+	row = row[:n]
+	most := slices.Max(row)
 	var sum float32
 	for i, x := range row {
-		e := float32(math.Exp(float64((x - most) * scale)))
+		e := float32(math.Exp(float64(x - most)))
 		row[i] = e
 		sum += e
 	}
 	return 1 / sum
-}
-
-func (generic) Scale(x []float32, f float32) {
-	for i := range x {
-		x[i] *= f
-	}
 }
 
 func (generic) GELU(x []float32) {

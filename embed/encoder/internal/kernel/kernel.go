@@ -37,7 +37,6 @@ type Matrix struct {
 // row i is (value[i][k] − zero[i]) · scale[i]. In which form the values are
 // kept is up to the kernel that wrote them.
 type Rows struct {
-	depth int
 	bytes []uint8
 	words []int16
 	scale []float32
@@ -57,16 +56,19 @@ type Kernel interface {
 	Linear(dst []float32, x *Rows, w *Matrix)
 	// Columns is the number of columns of a panel in MatMul.
 	Columns() int
-	// MatMul sets the m × n matrix dst to a times b: a is m × k, b is laid out in
-	// panels, b[j/Columns][row][j%Columns]. ldd and lda are the distances between
-	// the rows of dst and a. n is a multiple of Columns.
-	MatMul(dst []float32, ldd int, a []float32, lda int, b []float32, m, n, k int)
-	// Softmax turns the first n numbers x of row into exp(scale·x − max) and
-	// returns one over their sum. What lies behind them, up to the next multiple
-	// of Columns, may be overwritten.
-	Softmax(row []float32, n int, scale float32) float32
-	// Scale multiplies x by f.
-	Scale(x []float32, f float32)
+	// MatMul sets dst, which has len(factors) rows and n columns, to a times b,
+	// row i times factors[i]. a has k columns, b is laid out in panels,
+	// b[j/Columns][row][j%Columns]. ldd and lda are the distances between the
+	// rows of dst and a. n is a multiple of Columns.
+	MatMul(dst []float32, ldd int, a []float32, lda int, b, factors []float32, n, k int)
+	// Transpose sets dst to the panels of the transpose of src, which has n rows
+	// of width, a multiple of 8, at the given distance. What lies behind column n
+	// in the last panel becomes zero.
+	Transpose(dst, src []float32, n, width, stride int)
+	// Softmax turns the first n numbers x of row into exp(x − max) and returns
+	// one over their sum. What lies behind them, up to the next multiple of
+	// Columns, may be overwritten.
+	Softmax(row []float32, n int) float32
 	// GELU applies the exact Gaussian error linear unit, x·Φ(x), to each element
 	// of x, whose length is a multiple of 16.
 	GELU(x []float32)
@@ -94,6 +96,13 @@ func Select(name string) (Kernel, error) {
 
 // All returns the kernels that run on this machine, the fastest first.
 func All() []Kernel { return available() }
+
+// reset makes room for the scales of the rows in n elements, and counts them.
+func (r *Rows) reset(n, depth int) int {
+	rows := n / depth
+	r.scale, r.zero = resize(r.scale, rows), resize(r.zero, rows)
+	return rows
+}
 
 // resize returns s with length n, and its elements as they may be.
 func resize[T any](s []T, n int) []T {

@@ -1,0 +1,623 @@
+// Command asm generates the assembly of package kernel for amd64.
+//
+// Vectors are 32 bytes wide (AVX2 with FMA) or 64 bytes (AVX-512). A function
+// computes one tile or one row, so that none runs for more than a few
+// microseconds: assembly cannot be preempted.
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/ir"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// group is the number of consecutive rows of a weight matrix that stand
+// together, panel that of columns.
+const (
+	group = 4
+	panel = 32
+)
+
+// vectors are the registers that a set of functions uses.
+type vectors struct {
+	suffix string
+	bytes  int
+	new    func() reg.VecVirtual
+	// constants are those that stand in memory already, by name.
+	constants map[string]Mem
+}
+
+// lanes is the number of 32-bit elements in a vector.
+func (v vectors) lanes() int { return v.bytes / 4 }
+
+func main() {
+	constants := map[string]Mem{}
+	narrow := vectors{"AVX2", 32, YMM, constants}
+	wide := vectors{"AVX512", 64, ZMM, constants}
+	for _, rows := range []int{1, 3, 6} {
+		narrow.dotWords(rows)
+		narrow.matMul(rows)
+	}
+	for _, rows := range []int{1, 4, 12} {
+		wide.dotBytes(rows)
+		wide.matMul(rows)
+	}
+	for _, v := range []vectors{narrow, wide} {
+		v.extremes()
+		v.softmax()
+		v.gelu()
+		v.addNorm()
+	}
+	narrow.quantizeWords()
+	wide.quantizeBytes()
+	narrow.transpose()
+	Generate()
+}
+
+// text starts a function.
+func text(name, signature, doc string) {
+	TEXT(name, NOSPLIT, signature)
+	Pragma("noescape")
+	Doc(strings.Split(name+" "+doc, "\n")...)
+}
+
+func load(name string) reg.Register { return Load(Param(name), GP64()) }
+
+// rows addresses consecutive rows of one distance in bytes: a base register for
+// every four of them, plus up to three times the distance.
+type rows struct {
+	bases            []reg.Register
+	distance, triple reg.Register
+}
+
+func newRows(base, distance reg.Register, n int) rows {
+	r := rows{bases: []reg.Register{base}, distance: distance}
+	if n > 3 {
+		r.triple = GP64()
+		LEAQ(Mem{Base: distance, Index: distance, Scale: 2}, r.triple)
+	}
+	for i := 4; i < n; i += 4 {
+		next := GP64()
+		LEAQ(Mem{Base: r.bases[len(r.bases)-1], Index: distance, Scale: 4}, next)
+		r.bases = append(r.bases, next)
+	}
+	return r
+}
+
+// at is the address that lies offset bytes behind the start of row i.
+func (r rows) at(i, offset int) Mem {
+	m := Mem{Base: r.bases[i/4], Disp: offset}
+	switch i % 4 {
+	case 1, 2:
+		m.Index, m.Scale = r.distance, uint8(i%4)
+	case 3:
+		m.Index, m.Scale = r.triple, 1
+	}
+	return m
+}
+
+// advance moves all rows on by n bytes.
+func (r rows) advance(n int) {
+	for _, base := range r.bases {
+		ADDQ(U32(n), base)
+	}
+}
+
+// loop repeats body count times, count being a register that it uses up. With
+// maybeNone it looks first whether there is anything to do.
+func loop(name string, count reg.Register, maybeNone bool, body func()) {
+	if maybeNone {
+		TESTQ(count, count)
+		JZ(LabelRef(name + "End"))
+	}
+	Label(name)
+	body()
+	DECQ(count)
+	JNZ(LabelRef(name))
+	if maybeNone {
+		Label(name + "End")
+	}
+}
+
+// grid makes n × m zeroed accumulators.
+func (v vectors) grid(n, m int) [][]reg.VecVirtual {
+	g := make([][]reg.VecVirtual, n)
+	for i := range g {
+		for range m {
+			a := v.new()
+			v.zero(a)
+			g[i] = append(g[i], a)
+		}
+	}
+	return g
+}
+
+func (v vectors) zero(r reg.VecVirtual) {
+	if v.bytes == 64 {
+		VPXORD(r, r, r)
+	} else {
+		VPXOR(r, r, r)
+	}
+}
+
+const dotSignature = "func(a *%s, lda int, b *int8, depth int, dst *float32, ldd int, zero *int32, scale *float32, sum *int32, columnScale *float32, bias *float32)"
+
+// dotBytes makes a tile of rows × 32 sums of products of unsigned and signed
+// bytes with AVX-512 VNNI.
+func (v vectors) dotBytes(n int) {
+	text(fmt.Sprintf("dotVNNI%d", n), fmt.Sprintf(dotSignature, "uint8"),
+		"sets rows of 32 columns of a product of quantised matrices.\nlda and ldd are in bytes; depth is a multiple of 16.")
+	a := newRows(load("a"), load("lda"), n)
+	b, steps := load("b"), load("depth")
+	SHRQ(Imm(4), steps)
+	sums := v.grid(n, 2)
+	left, right := v.new(), v.new()
+	loop("step", steps, false, func() {
+		for u := range 4 {
+			VMOVDQU32(Mem{Base: b, Disp: u * panel * group}, left)
+			VMOVDQU32(Mem{Base: b, Disp: u*panel*group + 64}, right)
+			for i := range n {
+				x := v.new()
+				VPBROADCASTD(a.at(i, u*group), x)
+				dpbusd(left, x, sums[i][0])
+				dpbusd(right, x, sums[i][1])
+			}
+		}
+		ADDQ(U32(4*panel*group), b)
+		a.advance(4 * group)
+	})
+	v.finishDot(sums)
+}
+
+// dpbusd adds the products of each four unsigned bytes of x and signed ones of
+// w to a 32-bit sum: VPDPBUSD, which avo does not know.
+func dpbusd(w, x, sum reg.VecVirtual) {
+	Instruction(&ir.Instruction{
+		Opcode:   "VPDPBUSD",
+		Operands: []Op{w, x, sum},
+		Inputs:   []Op{w, x, sum},
+		Outputs:  []Op{sum},
+		ISA:      []string{"AVX512VNNI"},
+	})
+}
+
+// dotWords makes a tile of rows × 8 sums of products of 16-bit words and bytes
+// that are extended to words. VPMADDUBSW would take bytes, but it saturates.
+func (v vectors) dotWords(n int) {
+	text(fmt.Sprintf("dotAVX2x%d", n), fmt.Sprintf(dotSignature, "int16"),
+		"sets rows of 8 columns of a product of quantised matrices.\nlda and ldd are in bytes; depth is a multiple of 16.")
+	a := newRows(load("a"), load("lda"), n)
+	b, steps := load("b"), load("depth")
+	SHRQ(Imm(4), steps)
+	sums := v.grid(n, 2)
+	left, right := v.new(), v.new()
+	loop("step", steps, false, func() {
+		for u := range 4 {
+			VPMOVSXBW(Mem{Base: b, Disp: u * panel * group}, left)
+			VPMOVSXBW(Mem{Base: b, Disp: u*panel*group + 16}, right)
+			for i := range n {
+				x, product := v.new(), v.new()
+				VPBROADCASTQ(a.at(i, u*group*2), x)
+				VPMADDWD(left, x, product)
+				VPADDD(product, sums[i][0], sums[i][0])
+				VPMADDWD(right, x, product)
+				VPADDD(product, sums[i][1], sums[i][1])
+			}
+		}
+		ADDQ(U32(4*panel*group), b)
+		a.advance(4 * group * 2)
+	})
+	for i := range sums {
+		// Each sum is in two neighbouring halves yet, of columns 0 to 3 and 4 to 7.
+		VPHADDD(sums[i][1], sums[i][0], sums[i][0])
+		VPERMQ(Imm(0b11_01_10_00), sums[i][0], sums[i][0])
+		sums[i] = sums[i][:1]
+	}
+	v.finishDot(sums)
+}
+
+// finishDot turns integer sums into floats and stores them:
+// (sum − zero·columnSum) · scale·columnScale + bias.
+func (v vectors) finishDot(sums [][]reg.VecVirtual) {
+	dst, ldd := load("dst"), load("ldd")
+	zero, scale := load("zero"), load("scale")
+	column := map[string]reg.Register{}
+	for _, name := range []string{"sum", "columnScale", "bias"} {
+		column[name] = load(name)
+	}
+	t, f := v.new(), v.new()
+	for i := range sums {
+		for j, sum := range sums[i] {
+			VPBROADCASTD(Mem{Base: zero, Disp: 4 * i}, t)
+			VPMULLD(Mem{Base: column["sum"], Disp: v.bytes * j}, t, t)
+			VPSUBD(t, sum, sum)
+			VCVTDQ2PS(sum, sum)
+			VBROADCASTSS(Mem{Base: scale, Disp: 4 * i}, f)
+			VMULPS(Mem{Base: column["columnScale"], Disp: v.bytes * j}, f, f)
+			VFMADD213PS(Mem{Base: column["bias"], Disp: v.bytes * j}, f, sum)
+			VMOVUPS(sum, Mem{Base: dst, Disp: v.bytes * j})
+		}
+		if i+1 < len(sums) {
+			ADDQ(ldd, dst)
+		}
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// matMul makes a tile of n rows and two vectors of columns of a product of
+// 32-bit floats.
+func (v vectors) matMul(n int) {
+	text(fmt.Sprintf("matMul%sx%d", v.suffix, n),
+		"func(a *float32, lda int, b *float32, depth int, dst *float32, ldd int, factor *float32)",
+		fmt.Sprintf("sets rows of %d columns of a matrix product, each times its factor.\nlda and ldd are in bytes.", 2*v.lanes()))
+	a := newRows(load("a"), load("lda"), n)
+	b, rest := load("b"), load("depth")
+	steps := GP64()
+	MOVQ(rest, steps)
+	SHRQ(Imm(2), steps)
+	ANDQ(Imm(3), rest)
+	sums := v.grid(n, 2)
+	left, right := v.new(), v.new()
+	step := func(count int) func() {
+		return func() {
+			for u := range count {
+				VMOVUPS(Mem{Base: b, Disp: 2 * u * v.bytes}, left)
+				VMOVUPS(Mem{Base: b, Disp: (2*u + 1) * v.bytes}, right)
+				for i := range n {
+					x := v.new()
+					VBROADCASTSS(a.at(i, 4*u), x)
+					VFMADD231PS(left, x, sums[i][0])
+					VFMADD231PS(right, x, sums[i][1])
+				}
+			}
+			ADDQ(U32(2*count*v.bytes), b)
+			a.advance(4 * count)
+		}
+	}
+	loop("four", steps, true, step(4))
+	loop("one", rest, true, step(1))
+	dst, ldd, factor := load("dst"), load("ldd"), load("factor")
+	f := v.new()
+	for i := range sums {
+		VBROADCASTSS(Mem{Base: factor, Disp: 4 * i}, f)
+		for j, sum := range sums[i] {
+			VMULPS(f, sum, sum)
+			VMOVUPS(sum, Mem{Base: dst, Disp: j * v.bytes})
+		}
+		if i+1 < n {
+			ADDQ(ldd, dst)
+		}
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// reduce folds the lanes of r into its lowest one.
+func (v vectors) reduce(r reg.VecVirtual, fold func(ops ...Op)) {
+	t := v.new()
+	if v.bytes == 64 {
+		VEXTRACTF64X4(Imm(1), r, t.AsY())
+		fold(t.AsY(), r.AsY(), r.AsY())
+	}
+	VEXTRACTF128(Imm(1), r.AsY(), t.AsX())
+	fold(t.AsX(), r.AsX(), r.AsX())
+	for _, order := range []uint64{0b01_00_11_10, 0b10_11_00_01} {
+		VPERMILPS(Imm(order), r.AsX(), t.AsX())
+		fold(t.AsX(), r.AsX(), r.AsX())
+	}
+}
+
+// vectorsOf loads the number of vectors in the parameter n.
+func (v vectors) vectorsOf(name string) reg.Register {
+	n := load(name)
+	shift := 3
+	if v.bytes == 64 {
+		shift = 4
+	}
+	SHRQ(Imm(uint64(shift)), n)
+	return n
+}
+
+func (v vectors) extremes() {
+	text("extremes"+v.suffix, "func(x *float32, n int) (least, most float32)",
+		fmt.Sprintf("finds the extremes of n numbers, a multiple of %d.", v.lanes()))
+	x, n := load("x"), v.vectorsOf("n")
+	least, most, t := v.new(), v.new(), v.new()
+	VMOVUPS(Mem{Base: x}, least)
+	VMOVUPS(Mem{Base: x}, most)
+	loop("next", n, false, func() {
+		VMOVUPS(Mem{Base: x}, t)
+		VMINPS(t, least, least)
+		VMAXPS(t, most, most)
+		ADDQ(U32(v.bytes), x)
+	})
+	v.reduce(least, VMINPS)
+	v.reduce(most, VMAXPS)
+	Store(least.AsX(), ReturnIndex(0))
+	Store(most.AsX(), ReturnIndex(1))
+	VZEROUPPER()
+	RET()
+}
+
+// quantizeBytes spreads numbers over 256 levels, a byte each.
+func (v vectors) quantizeBytes() {
+	text("quantizeAVX512", "func(dst *uint8, x *float32, n int, inverse float32, zero int32)",
+		"sets dst to the levels of n numbers, a multiple of 16.")
+	dst, x, n := load("dst"), load("x"), v.vectorsOf("n")
+	inverse, zero, none := v.new(), v.new(), v.new()
+	VBROADCASTSS(paramAddr("inverse"), inverse)
+	VMOVD(Load(Param("zero"), GP32()), zero.AsX())
+	VPBROADCASTD(zero.AsX(), zero)
+	v.zero(none)
+	loop("next", n, false, func() {
+		t := v.new()
+		VMULPS(Mem{Base: x}, inverse, t)
+		VCVTPS2DQ(t, t)
+		VPADDD(zero, t, t)
+		VPMAXSD(none, t, t)
+		VPMOVUSDB(t, t.AsX())
+		VMOVDQU(t.AsX(), Mem{Base: dst})
+		ADDQ(U32(64), x)
+		ADDQ(U32(16), dst)
+	})
+	VZEROUPPER()
+	RET()
+}
+
+// quantizeWords spreads numbers over 256 levels, 16 bits each.
+func (v vectors) quantizeWords() {
+	text("quantizeAVX2", "func(dst *int16, x *float32, n int, inverse float32, zero int32)",
+		"sets dst to the levels of n numbers, a multiple of 16.")
+	dst, x, n := load("dst"), load("x"), load("n")
+	SHRQ(Imm(4), n)
+	inverse, zero, most := v.new(), v.new(), v.new()
+	VBROADCASTSS(paramAddr("inverse"), inverse)
+	VMOVD(Load(Param("zero"), GP32()), zero.AsX())
+	VPBROADCASTD(zero.AsX(), zero)
+	VMOVDQU(v.constant("mostLevel", 255|255<<16), most)
+	loop("next", n, false, func() {
+		low, high := v.new(), v.new()
+		for i, t := range []reg.VecVirtual{low, high} {
+			VMULPS(Mem{Base: x, Disp: 32 * i}, inverse, t)
+			VCVTPS2DQ(t, t)
+			VPADDD(zero, t, t)
+		}
+		VPACKUSDW(high, low, low)
+		VPERMQ(Imm(0b11_01_10_00), low, low)
+		VPMINUW(most, low, low)
+		VMOVDQU(low, Mem{Base: dst})
+		ADDQ(U32(64), x)
+		ADDQ(U32(32), dst)
+	})
+	VZEROUPPER()
+	RET()
+}
+
+// paramAddr is where a parameter lies on the stack.
+func paramAddr(name string) Mem {
+	c, err := Param(name).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	return c.Addr
+}
+
+// constant is a vector of equal 32-bit elements in read-only memory.
+func (v vectors) constant(name string, value uint32) Mem {
+	m, ok := v.constants[name]
+	if !ok {
+		m = GLOBL(name, RODATA|NOPTR)
+		for i := 0; i < 64; i += 8 {
+			DATA(i, U64(uint64(value)<<32|uint64(value)))
+		}
+		v.constants[name] = m
+	}
+	return m
+}
+
+func (v vectors) float(name string, value float32) Mem { return v.constant(name, math.Float32bits(value)) }
+
+// exp2 replaces x ≤ 0 by 2^x: the integer part goes into the exponent, the rest
+// through a polynomial of degree 5 with a relative error below 1e-7.
+func (v vectors) exp2(x reg.VecVirtual) {
+	whole, t := v.new(), v.new()
+	VMAXPS(v.float("leastExponent", -126), x, x)
+	VCVTPS2DQ(x, whole)
+	VCVTDQ2PS(whole, t)
+	VSUBPS(t, x, t)
+	VMOVUPS(v.float("power5", 0.0013276470126584172), x)
+	for _, c := range []struct {
+		name  string
+		value float32
+	}{
+		{"power4", 0.009675540961325169},
+		{"power3", 0.05550713092088699},
+		{"power2", 0.24022120237350464},
+		{"power1", 0.6931469440460205},
+		{"power0", 1},
+	} {
+		VFMADD213PS(v.float(c.name, c.value), t, x)
+	}
+	VPSLLD(Imm(23), whole, whole)
+	VPADDD(whole, x, x)
+}
+
+func (v vectors) softmax() {
+	text("softmax"+v.suffix, "func(x *float32, n int) (sum float32)",
+		fmt.Sprintf("turns n numbers, a multiple of %d, into exp(x − max) and sums them.", v.lanes()))
+	x, n := load("x"), v.vectorsOf("n")
+	at, count := GP64(), GP64()
+	MOVQ(x, at)
+	MOVQ(n, count)
+	most := v.new()
+	VMOVUPS(Mem{Base: at}, most)
+	loop("max", count, false, func() {
+		VMAXPS(Mem{Base: at}, most, most)
+		ADDQ(U32(v.bytes), at)
+	})
+	v.reduce(most, VMAXPS)
+	VBROADCASTSS(most.AsX(), most)
+	log2e, sum := v.new(), v.new()
+	VMOVUPS(v.float("log2e", 1.4426950408889634), log2e)
+	VMULPS(log2e, most, most)
+	v.zero(sum)
+	loop("exp", n, false, func() {
+		e := v.new()
+		VMOVUPS(Mem{Base: x}, e)
+		VFMSUB213PS(most, log2e, e)
+		v.exp2(e)
+		VMOVUPS(e, Mem{Base: x})
+		VADDPS(e, sum, sum)
+		ADDQ(U32(v.bytes), x)
+	})
+	v.reduce(sum, VADDPS)
+	Store(sum.AsX(), ReturnIndex(0))
+	VZEROUPPER()
+	RET()
+}
+
+// gelu computes x·(1 + erf(x/√2))/2. The error function is an odd rational of
+// degrees 13 and 8 on −4 to 4, outside of which it is ±1 in 32-bit floats; the
+// absolute error is below 4e-7.
+func (v vectors) gelu() {
+	text("gelu"+v.suffix, "func(x *float32, n int)",
+		fmt.Sprintf("applies GELU to n numbers, a multiple of %d.", v.lanes()))
+	x, n := load("x"), v.vectorsOf("n")
+	loop("next", n, false, func() {
+		in, z, square, above, below := v.new(), v.new(), v.new(), v.new(), v.new()
+		VMOVUPS(Mem{Base: x}, in)
+		VMULPS(v.float("rootHalf", 0.7071067811865476), in, z)
+		VMINPS(v.float("erfMost", 4), z, z)
+		VMAXPS(v.float("erfLeast", -4), z, z)
+		VMULPS(z, z, square)
+		v.polynomial("erfAbove", above, square, -2.72614225801306e-10, 2.77068142495902e-08, -2.10102402082508e-06,
+			-5.69250639462346e-05, -7.34990630326855e-04, -2.95459980854025e-03, -1.60960333262415e-02)
+		v.polynomial("erfBelow", below, square, -1.45660718464996e-05, -2.13374055278905e-04, -1.68282697438203e-03,
+			-7.37332916720468e-03, -1.42647390514189e-02)
+		VMULPS(z, above, above)
+		VDIVPS(below, above, above)
+		VMULPS(v.float("half", 0.5), in, in)
+		VFMADD213PS(in, in, above)
+		VMOVUPS(above, Mem{Base: x})
+		ADDQ(U32(v.bytes), x)
+	})
+	VZEROUPPER()
+	RET()
+}
+
+// polynomial sets dst to a polynomial of x, the highest coefficient first.
+func (v vectors) polynomial(name string, dst, x reg.VecVirtual, coefficients ...float32) {
+	for i, c := range coefficients {
+		m := v.float(fmt.Sprintf("%s%d", name, len(coefficients)-1-i), c)
+		if i == 0 {
+			VMOVUPS(m, dst)
+		} else {
+			VFMADD213PS(m, x, dst)
+		}
+	}
+}
+
+func (v vectors) addNorm() {
+	text("addNorm"+v.suffix, "func(x, residual, gain, bias *float32, n int, epsilon float32)",
+		fmt.Sprintf("sets x to the layer normalisation of x + residual, n numbers, a multiple of %d.", v.lanes()))
+	x, residual, gain, bias, n := load("x"), load("residual"), load("gain"), load("bias"), load("n")
+	vectors := v.vectorsOf("n")
+	at, count := GP64(), GP64()
+	restart := func() {
+		MOVQ(x, at)
+		MOVQ(vectors, count)
+	}
+	next := U32(v.bytes)
+	t, mean, squares := v.new(), v.new(), v.new()
+
+	restart()
+	v.zero(mean)
+	loop("sum", count, false, func() {
+		VMOVUPS(Mem{Base: at}, t)
+		VADDPS(Mem{Base: residual}, t, t)
+		VMOVUPS(t, Mem{Base: at})
+		VADDPS(t, mean, mean)
+		ADDQ(next, at)
+		ADDQ(next, residual)
+	})
+	v.reduce(mean, VADDPS)
+	width := XMM()
+	VXORPS(width, width, width)
+	VCVTSI2SSQ(n, width, width)
+	VDIVSS(width, mean.AsX(), mean.AsX())
+	VBROADCASTSS(mean.AsX(), mean)
+
+	restart()
+	v.zero(squares)
+	loop("square", count, false, func() {
+		VMOVUPS(Mem{Base: at}, t)
+		VSUBPS(mean, t, t)
+		VFMADD231PS(t, t, squares)
+		ADDQ(next, at)
+	})
+	v.reduce(squares, VADDPS)
+	VDIVSS(width, squares.AsX(), squares.AsX())
+	VADDSS(paramAddr("epsilon"), squares.AsX(), squares.AsX())
+	VSQRTSS(squares.AsX(), squares.AsX(), squares.AsX())
+	one := XMM()
+	VMOVSS(v.float("power0", 1), one)
+	VDIVSS(squares.AsX(), one, squares.AsX())
+	VBROADCASTSS(squares.AsX(), squares)
+
+	loop("scale", vectors, false, func() {
+		VMOVUPS(Mem{Base: x}, t)
+		VSUBPS(mean, t, t)
+		VMULPS(squares, t, t)
+		g := v.new()
+		VMOVUPS(Mem{Base: gain}, g)
+		VFMADD213PS(Mem{Base: bias}, g, t)
+		VMOVUPS(t, Mem{Base: x})
+		for _, r := range []reg.Register{x, gain, bias} {
+			ADDQ(next, r)
+		}
+	})
+	VZEROUPPER()
+	RET()
+}
+
+// transpose turns a block of as many rows as columns.
+func (v vectors) transpose() {
+	text("transposeAVX2", "func(dst *float32, ldd int, src *float32, lds int)",
+		"sets the 8 × 8 block dst to the transposed block src.\nldd and lds are in bytes.")
+	dst, src := newRows(load("dst"), load("ldd"), 8), newRows(load("src"), load("lds"), 8)
+	r := make([]reg.VecVirtual, 8)
+	for i := range r {
+		r[i] = v.new()
+		VMOVUPS(src.at(i, 0), r[i])
+	}
+	pairs := make([]reg.VecVirtual, 8)
+	for i := 0; i < 8; i += 2 {
+		pairs[i], pairs[i+1] = v.new(), YMM()
+		VUNPCKLPS(r[i+1], r[i], pairs[i])
+		VUNPCKHPS(r[i+1], r[i], pairs[i+1])
+	}
+	fours := make([]reg.VecVirtual, 8)
+	for i := 0; i < 8; i += 4 {
+		for j := range 2 {
+			low, high := v.new(), YMM()
+			VSHUFPS(Imm(0b01_00_01_00), pairs[i+2+j], pairs[i+j], low)
+			VSHUFPS(Imm(0b11_10_11_10), pairs[i+2+j], pairs[i+j], high)
+			fours[i+2*j], fours[i+2*j+1] = low, high
+		}
+	}
+	for i := range 4 {
+		low, high := v.new(), YMM()
+		VPERM2F128(Imm(0x20), fours[i+4], fours[i], low)
+		VPERM2F128(Imm(0x31), fours[i+4], fours[i], high)
+		VMOVUPS(low, dst.at(i, 0))
+		VMOVUPS(high, dst.at(i+4, 0))
+	}
+	VZEROUPPER()
+	RET()
+}
