@@ -52,12 +52,11 @@ func decodeLexical(data []byte, yield func(term uint32, weight float32)) error {
 	if size <= 0 || n > uint64(len(data))/5 {
 		return errLexical
 	}
-	distances := data[size:]
 	weights := len(data) - 4*int(n)
 	if weights < size {
 		return errLexical
 	}
-	distances = data[size:weights]
+	distances := data[size:weights]
 	term := uint64(0)
 	for i := range int(n) {
 		distance, size := binary.Uvarint(distances)

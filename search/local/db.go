@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/gofrs/flock"
 	"github.com/google/uuid"
@@ -157,11 +158,8 @@ func openDatabase(ctx context.Context, dir string) (*database, error) {
 }
 
 func (d *database) dsn(params ...string) string {
-	query := "_busy_timeout=30000&_error_rc=1&_dqs=0&_defensive=1&_pragma=trusted_schema(0)"
-	for _, p := range params {
-		query += "&" + p
-	}
-	return (&url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(d.path), RawQuery: query}).String()
+	params = append(params, "_busy_timeout=30000", "_error_rc=1", "_dqs=0", "_defensive=1", "_pragma=trusted_schema(0)")
+	return (&url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(d.path), RawQuery: strings.Join(params, "&")}).String()
 }
 
 // prepare makes sure that the file is an index of this schema, alone on the

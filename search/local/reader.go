@@ -281,7 +281,7 @@ func (r *reader) scan(ctx context.Context, q query) (dense, lexical []scored, er
 
 func (r *reader) scanPart(ctx context.Context, q query, p part, dense, lexical *topK) error {
 	if len(q.Lexical.Terms) > 0 {
-		sums := r.store.sums.Get().(*[1 << 16]float64) //nolint:errcheck,forcetypeassert // the pool holds nothing else
+		sums := r.store.sums.Get().(*[1 << 16]float64)
 		p.lexical(p.mask, q.Lexical.Terms, q.Lexical.Weights, sums[:], lexical)
 		r.store.sums.Put(sums)
 	}

@@ -30,14 +30,6 @@ type snapshot struct {
 	views []*view
 }
 
-func (s *snapshot) rows() int {
-	n := 0
-	for _, v := range s.views {
-		n += v.live
-	}
-	return n
-}
-
 // refresh brings the snapshot in step with the file, at the cost of what changed.
 func (s *Store) refresh(ctx context.Context) error {
 	s.loading.Lock()

@@ -53,7 +53,7 @@ func (s *Store) discard(ctx context.Context, num, hiddenSeq uint64) error {
 	if err := s.raiseFloor(ctx, hiddenSeq); err != nil {
 		return err
 	}
-	if err := s.deletePages(ctx, "gen_from = ?", num); err != nil {
+	if err := s.deletePages(ctx, "SELECT id, first_chunk, chunks FROM pages WHERE gen_from = ? LIMIT ?", num); err != nil {
 		return err
 	}
 	return s.db.update(ctx, true, func(tx *sql.Tx) error {
@@ -127,8 +127,11 @@ func (s *Store) deleteReplaced(ctx context.Context, source string, num, seq uint
 	if err := s.raiseFloor(ctx, seq); err != nil {
 		return err
 	}
-	for _, where := range []string{"gen_to = ?", "set_id IN (SELECT id FROM sets WHERE gen_to = ?)"} {
-		if err := s.deletePages(ctx, where, num); err != nil {
+	for _, query := range []string{
+		"SELECT id, first_chunk, chunks FROM pages WHERE gen_to = ? LIMIT ?",
+		"SELECT id, first_chunk, chunks FROM pages WHERE set_id IN (SELECT id FROM sets WHERE gen_to = ?) LIMIT ?",
+	} {
+		if err := s.deletePages(ctx, query, num); err != nil {
 			return err
 		}
 	}
@@ -153,12 +156,12 @@ func (s *Store) raiseFloor(ctx context.Context, seq uint64) error {
 	})
 }
 
-// deletePages deletes the pages that the condition holds for, with their chunks,
-// a few in each transaction.
-func (s *Store) deletePages(ctx context.Context, where string, num uint64) error {
+// deletePages deletes the pages that the query finds for a number and a limit,
+// with their chunks, a few in each transaction.
+func (s *Store) deletePages(ctx context.Context, query string, num uint64) error {
 	for done := false; !done; {
 		err := s.db.update(ctx, false, func(tx *sql.Tx) error {
-			rows, err := tx.QueryContext(ctx, "SELECT id, first_chunk, chunks FROM pages WHERE "+where+" LIMIT ?", num, batchPages)
+			rows, err := tx.QueryContext(ctx, query, num, batchPages)
 			if err != nil {
 				return err
 			}
