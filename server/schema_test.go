@@ -32,14 +32,18 @@ func TestParseArguments(t *testing.T) {
 		want arguments
 		err  string
 	}{
-		{name: "as described", raw: `{"query":"x","limit":5,"score":0.5,"group":false}`,
-			want: arguments{"query": "x", "limit": 5, "score": 0.5, "group": false}},
+		{
+			name: "as described", raw: `{"query":"x","limit":5,"score":0.5,"group":false}`,
+			want: arguments{"query": "x", "limit": 5, "score": 0.5, "group": false},
+		},
 		{name: "alias", raw: `{"q":"x","topK":3}`, want: arguments{"query": "x", "limit": 3}},
 		{name: "own name before alias", raw: `{"q":"alias","query":"own"}`, want: arguments{"query": "own"}},
 		{name: "case and separators", raw: `{"Query":"x","TOP-K":3}`, want: arguments{"query": "x", "limit": 3}},
 		{name: "first spelling in order wins", raw: `{"query":"x","top_k":1,"TopK":2}`, want: arguments{"query": "x", "limit": 2}},
-		{name: "numbers as strings", raw: `{"query":"x","limit":" 5 ","score":"0.25"}`,
-			want: arguments{"query": "x", "limit": 5, "score": 0.25}},
+		{
+			name: "numbers as strings", raw: `{"query":"x","limit":" 5 ","score":"0.25"}`,
+			want: arguments{"query": "x", "limit": 5, "score": 0.25},
+		},
 		{name: "whole number with a point", raw: `{"query":"x","limit":5.0}`, want: arguments{"query": "x", "limit": 5}},
 		{name: "boolean as a string", raw: `{"query":"x","group":"True"}`, want: arguments{"query": "x", "group": true}},
 		{name: "number for a string keeps its digits", raw: `{"query":2.10}`, want: arguments{"query": "2.10"}},
@@ -50,10 +54,14 @@ func TestParseArguments(t *testing.T) {
 		{name: "one value for a list", raw: `{"query":"x","terms":"a b"}`, want: arguments{"query": "x", "terms": []any{"a b"}}},
 		{name: "a list in a string", raw: `{"query":"x","terms":"[\"a\",\"b\"]"}`, want: arguments{"query": "x", "terms": []any{"a", "b"}}},
 		{name: "a list of anything", raw: `{"query":"x","any":[true]}`, want: arguments{"query": "x", "any": []any{true}}},
-		{name: "an object in a string", raw: `{"query":"x","where":"{\"depth\":\"2\"}"}`,
-			want: arguments{"query": "x", "where": map[string]any{"depth": 2}}},
-		{name: "free object", raw: `{"query":"x","variables":{"id":"7"}}`,
-			want: arguments{"query": "x", "variables": map[string]any{"id": "7"}}},
+		{
+			name: "an object in a string", raw: `{"query":"x","where":"{\"depth\":\"2\"}"}`,
+			want: arguments{"query": "x", "where": map[string]any{"depth": 2}},
+		},
+		{
+			name: "free object", raw: `{"query":"x","variables":{"id":"7"}}`,
+			want: arguments{"query": "x", "variables": map[string]any{"id": "7"}},
+		},
 		{name: "all in a string", raw: `"{\"query\":\"x\"}"`, want: arguments{"query": "x"}},
 
 		{name: "list for a string", raw: `{"query":["x"]}`, err: `query must be a string, got a list`},
@@ -73,10 +81,14 @@ func TestParseArguments(t *testing.T) {
 		{name: "inside a list", raw: `{"query":"x","terms":["a",{}]}`, err: `terms[1] must be a string, got an object`},
 		{name: "inside an object", raw: `{"query":"x","where":{}}`, err: `where.depth is missing: it must be an integer`},
 		{name: "list for an object", raw: `{"query":"x","where":[1]}`, err: `where must be an object, got a list`},
-		{name: "all faults at once", raw: `{"limit":99,"group":"maybe"}`,
-			err: `query is missing: it must be a string; limit must be at most 20, got 99; group must be a boolean, got "maybe"`},
-		{name: "long values do not come back", raw: `{"query":"x","limit":"` + strings.Repeat("9x", 60) + `"}`,
-			err: `limit must be an integer, got "` + strings.Repeat("9x", 20) + `…"`},
+		{
+			name: "all faults at once", raw: `{"limit":99,"group":"maybe"}`,
+			err: `query is missing: it must be a string; limit must be at most 20, got 99; group must be a boolean, got "maybe"`,
+		},
+		{
+			name: "long values do not come back", raw: `{"query":"x","limit":"` + strings.Repeat("9x", 60) + `"}`,
+			err: `limit must be an integer, got "` + strings.Repeat("9x", 20) + `…"`,
+		},
 		{name: "list for all", raw: `[1]`, err: `arguments must be an object, got a list`},
 		{name: "text for all", raw: `"query"`, want: nil, err: `query is missing: it must be a string`},
 	} {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -20,7 +21,16 @@ import (
 	"github.com/docseek/docseek/search"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(serveStdioEnv) != "" {
+		if err := serveLibrary(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // library is a small Docs whose answers are made from the question.
 type library struct {
@@ -121,9 +131,7 @@ func (l *library) List(ctx context.Context, q search.ListQuery) (search.Listing,
 func newServer(t *testing.T, docs Docs) (*Server, *lockedBuffer) {
 	t.Helper()
 	log := &lockedBuffer{}
-	s, err := New(Options{
-		Docs: docs, Version: "1.2.3", Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-	})
+	s, err := New(Options{Docs: docs, Version: "1.2.3", Log: talkative(log)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,6 +145,13 @@ func serve(t *testing.T, s *Server) string {
 	t.Cleanup(web.Close)
 	return web.URL
 }
+
+// talkative logs everything.
+func talkative(w io.Writer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 type lockedBuffer struct {
 	mu sync.Mutex

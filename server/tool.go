@@ -21,12 +21,6 @@ const (
 	// defaultDeadline ends a call before the clients' own time-outs do (the
 	// shortest known is 60 s), so that the model reads why.
 	defaultDeadline = 25 * time.Second
-	// heartbeat is the time between two progress notifications of a call that
-	// asked for them.
-	heartbeat = 5 * time.Second
-	// settle is how long the answer waits for the notification before it:
-	// mcp-go v1.2.1 loses one that is still on its way when the handler returns.
-	settle = 2 * time.Millisecond
 	// maxAnswerBytes bounds the structured content and the text, each.
 	maxAnswerBytes = 1 << 20
 )
@@ -120,9 +114,9 @@ func (s *Server) run(ctx context.Context, t tool, request mcp.CallToolRequest) (
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.deadline)
 	defer cancel()
-	beats := s.startHeartbeats(ctx, t, request.Params.Meta)
-	defer beats.stop()
-	got, err := t.call(ctx, args)
+	progress := s.startProgress(ctx, request.Params.Meta)
+	defer progress.stop()
+	got, err := t.call(progress.context(ctx), args)
 	if err != nil {
 		outcome, sentence := s.explain(ctx, t.name, err)
 		return outcome, failed(sentence)
@@ -171,54 +165,4 @@ func (s *Server) explain(ctx context.Context, what string, err error) (outcome, 
 
 func internalError(ctx context.Context) string {
 	return "internal error (request id " + middleware.RequestIDFrom(ctx) + "): try again; the server's log has the cause"
-}
-
-// heartbeats are the progress notifications of one call.
-type heartbeats struct {
-	cancel context.CancelFunc
-	done   chan struct{}
-	last   time.Time // when the last one was sent; read after done
-}
-
-// startHeartbeats sends a progress notification at every heartbeat until stop,
-// if the caller gave a token for them.
-func (s *Server) startHeartbeats(ctx context.Context, t tool, meta *mcp.Meta) *heartbeats {
-	h := &heartbeats{cancel: func() {}, done: make(chan struct{})}
-	if meta == nil || meta.ProgressToken == nil {
-		close(h.done)
-		return h
-	}
-	ctx, h.cancel = context.WithCancel(ctx)
-	go func() {
-		defer close(h.done)
-		ticker := time.NewTicker(heartbeat)
-		defer ticker.Stop()
-		for n := 1; ; n++ {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-			}
-			err := s.mcp.SendNotificationToClient(ctx, "notifications/progress", map[string]any{
-				"progressToken": meta.ProgressToken,
-				"progress":      n,
-				"message":       t.name + " is still at work",
-			})
-			if err != nil {
-				s.log.LogAttrs(ctx, slog.LevelDebug, "progress not sent", slog.Any("error", err))
-				continue
-			}
-			h.last = time.Now()
-		}
-	}()
-	return h
-}
-
-// stop ends the heartbeats and waits until the last one has surely left.
-func (h *heartbeats) stop() {
-	h.cancel()
-	<-h.done
-	if wait := time.Until(h.last.Add(settle)); wait > 0 {
-		<-time.After(wait)
-	}
 }
