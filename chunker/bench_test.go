@@ -3,6 +3,7 @@ package chunker_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -80,7 +81,7 @@ func reference(n int) docseek.Document {
 		d.Sections = append(d.Sections, docseek.Section{
 			Title: name + "(url, *, timeout=None)", Anchor: name, Level: 3, Entry: true,
 			Path: []string{"API reference", "Functions", name},
-			Markdown: "Fetch the resource number " + fmt.Sprint(i) + " and return its decoded body. The *timeout* is in seconds " +
+			Markdown: "Fetch the resource number " + strconv.Itoa(i) + " and return its decoded body. The *timeout* is in seconds " +
 				"and counts from the first byte that is sent; `None` waits for as long as the server keeps the connection open. " +
 				"Raises `FetchError` if the answer is not a success.",
 		})

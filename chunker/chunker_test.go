@@ -47,11 +47,11 @@ func doc(markdown ...string) docseek.Document {
 }
 
 // wordPiece is the tokenizer that sizes are counted with in earnest.
-func wordPiece(t testing.TB) chunker.Counter {
-	t.Helper()
+func wordPiece(tb testing.TB) chunker.Counter {
+	tb.Helper()
 	model, err := builtin.New(builtin.Options{})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return model.Tokenizer()
 }

@@ -196,7 +196,9 @@ func (k *cutter) code(first, last, spare int, between, within *frame) {
 			}
 		}
 		k.border(between, costPart)
-		for i = group + 1; i <= last && isBlank(k.line(i)); i++ {
+		i = group + 1
+		for i <= last && isBlank(k.line(i)) {
+			i++
 		}
 	}
 }

@@ -18,28 +18,28 @@ import (
 )
 
 // check proves what holds for the chunks of any document.
-func check(t testing.TB, counter chunker.Counter, d docseek.Document) []docseek.Chunk {
-	t.Helper()
+func check(tb testing.TB, counter chunker.Counter, d docseek.Document) []docseek.Chunk {
+	tb.Helper()
 	c := chunker.New(counter)
 	chunks, outline := c.Split(d)
 
 	ids := make(map[string]bool)
 	for i, c := range chunks {
 		if c.Ordinal != i {
-			t.Fatalf("chunk %d has ordinal %d", i, c.Ordinal)
+			tb.Fatalf("chunk %d has ordinal %d", i, c.Ordinal)
 		}
 		if ids[c.ID] || len(c.ID) != 32 {
-			t.Fatalf("chunk %d has id %q, which is taken or malformed", i, c.ID)
+			tb.Fatalf("chunk %d has id %q, which is taken or malformed", i, c.ID)
 		}
 		ids[c.ID] = true
 		if n := counter.Count(c.Embedded()) + 2; n > 256 {
-			t.Fatalf("chunk %d has %d tokens: %q", i, n, c.Embedded())
+			tb.Fatalf("chunk %d has %d tokens: %q", i, n, c.Embedded())
 		}
 		if strings.TrimSpace(c.Body()) == "" {
-			t.Fatalf("chunk %d has an empty body: %q", i, c.Text)
+			tb.Fatalf("chunk %d has an empty body: %q", i, c.Text)
 		}
 		if s := d.Sections[c.Section]; c.Anchor != s.Anchor || !reflect.DeepEqual(c.Path, s.Path) {
-			t.Fatalf("chunk %d stands under %q %v, its section under %q %v", i, c.Anchor, c.Path, s.Anchor, s.Path)
+			tb.Fatalf("chunk %d stands under %q %v, its section under %q %v", i, c.Anchor, c.Path, s.Anchor, s.Path)
 		}
 	}
 
@@ -51,7 +51,7 @@ func check(t testing.TB, counter chunker.Counter, d docseek.Document) []docseek.
 		if d.Sections[i].Title != "" {
 			h := outline[entry]
 			if h.Title != d.Sections[i].Title || h.Anchor != d.Sections[i].Anchor || h.Chunk != next || h.Offset != 0 {
-				t.Fatalf("outline entry %d is %+v, want %q at chunk %d", entry, h, d.Sections[i].Title, next)
+				tb.Fatalf("outline entry %d is %+v, want %q at chunk %d", entry, h, d.Sections[i].Title, next)
 			}
 			entry++
 		}
@@ -62,7 +62,7 @@ func check(t testing.TB, counter chunker.Counter, d docseek.Document) []docseek.
 		}
 		for ; entry < len(outline) && outline[entry].Offset > 0; entry++ {
 			if outline[entry].Chunk != next || outline[entry].Offset != len(want)+2 {
-				t.Fatalf("outline entry %d is %+v, want chunk %d offset %d", entry, outline[entry], next, len(want)+2)
+				tb.Fatalf("outline entry %d is %+v, want chunk %d offset %d", entry, outline[entry], next, len(want)+2)
 			}
 			s := d.Sections[i]
 			want += "\n\n" + strings.Repeat("#", s.Level) + " " + s.Title + "\n\n" + s.Markdown
@@ -72,7 +72,7 @@ func check(t testing.TB, counter chunker.Counter, d docseek.Document) []docseek.
 		var cuts []int
 		for first := next; next < len(chunks) && chunks[next].Section == section; next++ {
 			if next == first && (chunks[next].Glue != "" || chunks[next].Lead != 0) {
-				t.Fatalf("the first chunk of section %d has glue or a lead", section)
+				tb.Fatalf("the first chunk of section %d has glue or a lead", section)
 			}
 			cuts = append(cuts, got.Len())
 			got.WriteString(chunks[next].Glue)
@@ -80,24 +80,24 @@ func check(t testing.TB, counter chunker.Counter, d docseek.Document) []docseek.
 			got.WriteString(chunks[next].Body())
 		}
 		if got.String() != want {
-			t.Fatalf("section %d comes back as\n%q\nwant\n%q", section, got.String(), want)
+			tb.Fatalf("section %d comes back as\n%q\nwant\n%q", section, got.String(), want)
 		}
-		checkClusters(t, want, cuts)
+		checkClusters(tb, want, cuts)
 	}
 	if next != len(chunks) || entry != len(outline) {
-		t.Fatalf("%d of %d chunks and %d of %d outline entries belong to a section", next, len(chunks), entry, len(outline))
+		tb.Fatalf("%d of %d chunks and %d of %d outline entries belong to a section", next, len(chunks), entry, len(outline))
 	}
 
 	again, outlineAgain := c.Split(d)
 	if !reflect.DeepEqual(again, chunks) || !reflect.DeepEqual(outlineAgain, outline) {
-		t.Fatal("a second split differs")
+		tb.Fatal("a second split differs")
 	}
 	return chunks
 }
 
 // checkClusters proves that no cut is within a grapheme cluster.
-func checkClusters(t testing.TB, s string, cuts []int) {
-	t.Helper()
+func checkClusters(tb testing.TB, s string, cuts []int) {
+	tb.Helper()
 	state, at := -1, 0
 	for rest := s; rest != ""; {
 		var cluster string
@@ -105,7 +105,7 @@ func checkClusters(t testing.TB, s string, cuts []int) {
 		end := at + len(cluster)
 		for len(cuts) > 0 && cuts[0] < end {
 			if cuts[0] > at {
-				t.Fatalf("a cut divides the grapheme cluster %q", cluster)
+				tb.Fatalf("a cut divides the grapheme cluster %q", cluster)
 			}
 			cuts = cuts[1:]
 		}
@@ -115,8 +115,8 @@ func checkClusters(t testing.TB, s string, cuts []int) {
 
 // checkFences proves that a fence that a chunk opens is closed in it: by its own
 // marks, and so that what follows is not in it.
-func checkFences(t testing.TB, c docseek.Chunk) {
-	t.Helper()
+func checkFences(tb testing.TB, c docseek.Chunk) {
+	tb.Helper()
 	source := []byte(c.Text + "\n\nSENTINEL\n")
 	root := goldmark.New(goldmark.WithExtensions(extension.Table)).Parser().Parse(text.NewReader(source))
 	sentinel := false
@@ -135,13 +135,13 @@ func checkFences(t testing.TB, c docseek.Chunk) {
 			}
 			line, _, _ := strings.Cut(string(source[end:]), "\n")
 			if line = strings.TrimLeft(line, " \t>"); !strings.HasPrefix(line, "```") && !strings.HasPrefix(line, "~~~") {
-				t.Fatalf("a fence is not closed by its marks in chunk %d:\n%s", c.Ordinal, c.Text)
+				tb.Fatalf("a fence is not closed by its marks in chunk %d:\n%s", c.Ordinal, c.Text)
 			}
 		}
 		return ast.WalkContinue, nil
 	})
 	if !sentinel {
-		t.Fatalf("a fence is left open in chunk %d:\n%s", c.Ordinal, c.Text)
+		tb.Fatalf("a fence is left open in chunk %d:\n%s", c.Ordinal, c.Text)
 	}
 }
 

@@ -20,7 +20,7 @@ func isBlank(s string) bool { return strings.TrimSpace(s) == "" }
 // punctuation, a symbol of ASCII, a CJK ideograph.
 func isMark(r rune) bool {
 	if r < utf8.RuneSelf {
-		return r > ' ' && r != 0x7f && !('0' <= r && r <= '9') && !('A' <= r && r <= 'Z') && !('a' <= r && r <= 'z')
+		return unicode.IsPunct(r) || unicode.IsSymbol(r)
 	}
 	return unicode.IsPunct(r) ||
 		0x4E00 <= r && r <= 0x9FFF || 0x3400 <= r && r <= 0x4DBF || 0x20000 <= r && r <= 0x2CEAF ||
