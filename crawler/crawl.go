@@ -21,9 +21,6 @@ const (
 	fromFolder  = "folder"
 )
 
-// maxWarnings bounds the warnings of a summary.
-const maxWarnings = 50
-
 func (c *Crawler) crawl(ctx context.Context, src docseek.Source, known func(string) (Known, bool),
 	visit func(context.Context, Result) error,
 ) (Summary, error) {
@@ -36,7 +33,7 @@ func (c *Crawler) crawl(ctx context.Context, src docseek.Source, known func(stri
 	if err != nil {
 		return Summary{}, err
 	}
-	defer r.session.close()
+	defer r.close()
 	if err := r.discover(ctx); err != nil {
 		return r.summarize(), err
 	}
@@ -119,7 +116,6 @@ func (c *Crawler) newRun(ctx context.Context, src docseek.Source, known func(str
 	r.fetcher = &fetcher{
 		session: newSession(ctx, c.opts, src, u), content: src.Content, fold: sc.fold, probeDir: sc.dir, start: start,
 	}
-	r.session.warn = r.warnLater
 	return r, nil
 }
 
@@ -192,9 +188,7 @@ func (r *run) take(ctx context.Context, t *task, o outcome) error {
 		return nil
 	}
 	k, kept := r.known(t.url)
-	if o.soft && kept {
-		o.fate = Unreachable
-	}
+	o = keepGood(o, kept)
 	switch {
 	case o.redirect != "":
 		return r.follow(ctx, t, o)
@@ -207,7 +201,7 @@ func (r *run) take(ctx context.Context, t *task, o outcome) error {
 		if k.Hash != "" {
 			r.contents[k.Hash] = t.url
 		}
-		return r.emit(ctx, t, o, r.expand(t, k.Links))
+		return r.emit(ctx, t, o, r.expand(k.Links))
 	case o.fate == Fetched:
 		return r.takePage(ctx, t, o)
 	case o.fate == Unreachable:
@@ -218,13 +212,22 @@ func (r *run) take(ctx context.Context, t *task, o outcome) error {
 		if !kept && r.summary.Discovery != fromSitemap {
 			r.incomplete = true
 		}
-		return r.emit(ctx, t, o, r.expand(t, k.Links))
+		return r.emit(ctx, t, o, r.expand(k.Links))
 	default:
 		if o.reason == "needs_js" {
 			r.needJS++
 		}
 		return r.emit(ctx, t, o, nil)
 	}
+}
+
+// keepGood turns an error in a page's place into one that leaves the copy in the
+// index as it is, where there is one.
+func keepGood(o outcome, kept bool) outcome {
+	if o.soft && kept {
+		o.fate = Unreachable
+	}
+	return o
 }
 
 // retry puts a URL at the end of the queue again.
@@ -234,7 +237,8 @@ func (r *run) retry(t *task, o outcome) bool {
 			return false
 		}
 	} else {
-		if t.attempts++; t.attempts >= maxAttempts {
+		t.attempts++
+		if t.attempts >= maxAttempts || o.reason == reasonTimeout && t.attempts >= maxTimeouts {
 			return false
 		}
 		t.after = time.Now().Add(r.opts.Backoff << (t.attempts - 1))
@@ -266,27 +270,37 @@ func (r *run) follow(ctx context.Context, t *task, o outcome) error {
 // takePage judges a page by what it says of itself.
 func (r *run) takePage(ctx context.Context, t *task, o outcome) error {
 	r.noteAlternates(o)
+	links := r.links(o)
 	if lang := orDefault(o.doc.Language, o.signals.Language); !r.langs.allow(lang) {
+		if t.url == r.start { // the way in, whatever its language
+			r.expand(links)
+		}
 		return r.emit(ctx, t, refused("language"), nil)
 	}
-	links := r.links(o)
+	if u, err := url.Parse(t.url); err == nil {
+		// Only the start itself can have come here from outside.
+		if reason, _ := r.scope.check(u); reason != "" {
+			return r.emit(ctx, t, refused(reason), r.expand(links))
+		}
+	}
 	if o.noIndex {
-		return r.emit(ctx, t, refused("noindex"), r.expand(t, links))
+		return r.emit(ctx, t, refused("noindex"), r.expand(links))
 	}
 	if target := r.canonicalTarget(t, o); target != "" {
 		r.add(target, task{hops: t.hops + 1, modified: t.modified})
-		r.expand(t, links)
+		r.expand(links)
 		// Its own result waits until the fate of the target is known.
 		t.target, t.result = target, nil
 		r.deferred = append(r.deferred, t)
 		return nil
 	}
-	if documentText(o.doc) == "" {
-		return r.emit(ctx, t, refused("empty"), r.expand(t, links))
+	if strings.TrimSpace(documentText(o.doc)) == "" {
+		_, kept := r.known(t.url)
+		return r.emit(ctx, t, keepGood(soft("empty"), kept), r.expand(links))
 	}
 	if owner, taken := r.contents[o.hash]; taken && owner != t.url {
 		r.noteDuplicate(t.url)
-		return r.emit(ctx, t, refused("duplicate"), r.expand(t, links))
+		return r.emit(ctx, t, refused("duplicate"), r.expand(links))
 	}
 	r.contents[o.hash] = t.url
 	if o.page.Modified.IsZero() {
@@ -296,27 +310,36 @@ func (r *run) takePage(ctx context.Context, t *task, o outcome) error {
 	o.doc.Language = orDefault(o.doc.Language, o.signals.Language)
 	o.doc.Version = orDefault(versionOf(r.src.Version, t.url), o.doc.Version)
 	r.pages++
-	return r.emit(ctx, t, o, r.expand(t, links))
+	return r.emit(ctx, t, o, r.expand(links))
 }
 
 // settleDeferred decides on the pages that gave another address as theirs, when
 // nothing else is under way. A page whose other address came to nothing is
 // asked for again, and stands for itself.
 func (r *run) settleDeferred(ctx context.Context) (more bool, err error) {
-	for len(r.deferred) > 0 {
-		t := r.deferred[0]
-		r.deferred = r.deferred[1:]
-		if fate := r.fates[t.target]; fate == Fetched || fate == NotModified {
+	waiting := r.deferred
+	r.deferred = nil
+	var circle []*task
+	for _, t := range waiting {
+		switch r.fates[t.target] {
+		case Fetched, NotModified:
 			if err := r.emit(ctx, t, refused("duplicate"), nil); err != nil {
 				return false, err
 			}
-			continue
+		case 0: // the target waits for another page itself
+			circle = append(circle, t)
+		default:
+			t.final = true
+			r.queue = append(r.queue, t)
 		}
-		t.final = true
-		r.queue = append(r.queue, t)
-		return true, nil
 	}
-	return false, nil
+	if len(r.queue) == 0 && len(circle) > 0 {
+		circle[0].final = true
+		r.queue = append(r.queue, circle[0])
+		circle = circle[1:]
+	}
+	r.deferred = circle
+	return len(r.queue) > 0, nil
 }
 
 // canonicalTarget is the address that a page gives as its own, if that is to be
@@ -376,7 +399,7 @@ func (r *run) links(o outcome) []string {
 
 // expand follows the links of a page where links are what pages are found by,
 // and returns them.
-func (r *run) expand(t *task, links []string) []string {
+func (r *run) expand(links []string) []string {
 	for _, link := range links {
 		switch r.summary.Discovery {
 		case fromSitemap:
@@ -414,15 +437,13 @@ func (r *run) add(canonical string, t task) bool {
 		return false
 	}
 	if len(r.fates) >= r.opts.MaxURLs {
-		if !r.incomplete {
-			r.warnf("the limit of %d known URLs is reached", r.opts.MaxURLs)
-		}
 		r.incomplete = true
+		r.warnf("the limit of %d known URLs is reached", r.opts.MaxURLs)
 		return false
 	}
 	r.fates[canonical] = 0
 	t.url = canonical
-	if reason := r.refuseUnasked(canonical, t.modified); reason != "" {
+	if reason := r.refuseUnasked(canonical); reason != "" {
 		t.result = make(chan outcome, 1)
 		t.result <- refused(reason)
 	}
@@ -431,7 +452,7 @@ func (r *run) add(canonical string, t task) bool {
 }
 
 // refuseUnasked says by its address alone why a URL is not asked for.
-func (r *run) refuseUnasked(canonical string, _ time.Time) string {
+func (r *run) refuseUnasked(canonical string) string {
 	u, err := url.Parse(canonical)
 	if err != nil {
 		return "bad_url"
@@ -439,10 +460,10 @@ func (r *run) refuseUnasked(canonical string, _ time.Time) string {
 	if lang, ok := r.alternates[canonical]; ok && !r.langs.allow(lang) {
 		return "language"
 	}
-	if isTrap(u, r.opts.MaxPathSegments) {
-		return "trap"
+	if r.summary.Discovery == fromSitemap {
+		return "" // what is listed is meant
 	}
-	if u.RawQuery != "" && r.summary.Discovery != fromSitemap && !r.variant(u) {
+	if isTrap(u, r.opts.MaxPathSegments) || u.RawQuery != "" && !r.variant(u) {
 		return "trap"
 	}
 	return ""
@@ -480,41 +501,23 @@ func (r *run) emit(ctx context.Context, t *task, o outcome, links []string) erro
 		result.Page, result.Document, result.Hash = o.page, o.doc, o.hash
 	}
 	r.log.Debug("page", slog.String("url", t.url), slog.String("fate", o.fate.String()), slog.String("reason", o.reason))
-	if err := visit(ctx, r, result); err != nil {
-		return err
-	}
-	return nil
-}
-
-func visit(ctx context.Context, r *run, result Result) error {
 	if err := r.visit(ctx, result); err != nil {
 		return fmt.Errorf("visit %s: %w", result.URL, err)
 	}
 	return ctx.Err()
 }
 
-func (r *run) warnf(format string, args ...any) {
-	if len(r.summary.Warnings) < maxWarnings {
-		r.summary.Warnings = append(r.summary.Warnings, fmt.Sprintf(format, args...))
-	}
-}
-
-// warnLater is warnf for the goroutines that fetch.
-func (r *run) warnLater(format string, args ...any) {
-	r.log.Warn("crawl", slog.String("detail", fmt.Sprintf(format, args...)))
-}
-
 func (r *run) summarize() Summary {
-	s := r.summary
-	s.Requests = int(r.transport.requests.Load())
-	s.Bytes = r.transport.bytes.Load()
 	if n := len(r.unlisted); n*5 > r.pages && n > 0 {
 		r.warnf("links lead to %d pages in scope that the sitemap does not list, such as %s", n, samples(r.unlisted))
 	}
 	if r.needJS*2 > r.done && r.needJS > 0 {
 		r.warnf("%d of %d pages are empty without JavaScript", r.needJS, r.done)
 	}
-	s.Warnings = r.summary.Warnings
+	s := r.summary
+	s.Requests = int(r.transport.requests.Load())
+	s.Bytes = r.transport.bytes.Load()
+	s.Warnings = r.warnings
 	s.Complete = !r.incomplete
 	return s
 }

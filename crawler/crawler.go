@@ -41,7 +41,7 @@ type Options struct {
 	// Logger receives what is worth knowing about a crawl; nil discards it.
 	Logger *slog.Logger
 
-	// Timeout is for one request, from its start to the last byte of the answer: 30 s.
+	// Timeout is for one request, from its start to the last byte of the answer: 20 s.
 	Timeout time.Duration
 	// Backoff is the wait before a failed request is tried again, doubled each time: 1 s.
 	Backoff time.Duration
@@ -70,7 +70,7 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	o.Logger = orDefault(o.Logger, slog.New(slog.DiscardHandler))
 	o.Version = orDefault(o.Version, "dev")
-	o.Timeout = orDefault(o.Timeout, 30*time.Second)
+	o.Timeout = orDefault(o.Timeout, 20*time.Second)
 	o.Backoff = orDefault(o.Backoff, time.Second)
 	o.MaxPause = orDefault(o.MaxPause, 2*time.Minute)
 	o.MaxCrawlDelay = orDefault(o.MaxCrawlDelay, 10*time.Second)

@@ -69,7 +69,10 @@ func (r *run) discoverSitemap(ctx context.Context, start *url.URL) error {
 		return nil
 	}
 	if s.failure != nil {
-		return fmt.Errorf("%s: read sitemap %s: %w", r.src.Name, r.start, s.failure)
+		if errors.Is(s.failure, ErrUnreachable) || errors.Is(s.failure, ErrNothing) {
+			return fmt.Errorf("%s: read sitemap %s: %w", r.src.Name, r.start, s.failure)
+		}
+		return fmt.Errorf("%s: read sitemap %s: %w: %w", r.src.Name, r.start, s.failure, ErrNothing)
 	}
 	return fmt.Errorf("%s: sitemap %s gave 0 usable URLs: %s: %w", r.src.Name, r.start, s.account(), ErrNothing)
 }
@@ -85,7 +88,7 @@ func (r *run) discoverPage(ctx context.Context, start *url.URL) error {
 		return fmt.Errorf("source %s: %w: %w", r.src.Name, err, ErrSource)
 	}
 	r.scope.anchor(final, startDir(final), via...)
-	r.fetcher.start, r.fetcher.probeDir = t.url, r.scope.dir
+	r.start, r.probeDir = t.url, r.scope.dir
 	if strings.HasSuffix(o.reason, "xml") && strings.HasPrefix(o.reason, "content_type") {
 		return r.discoverSitemap(ctx, final)
 	}
@@ -226,7 +229,7 @@ func (r *run) readLLMs(ctx context.Context, u *url.URL) bool {
 // refusal is an address that may not be asked for, as an error.
 type refusal struct{ outcome }
 
-func (r refusal) Error() string { return r.reason }
+func (r refusal) Error() string { return "may not be fetched (" + r.reason + ")" }
 
 // allowList checks robots.txt for a list.
 func (r *run) allowList(ctx context.Context, u *url.URL) error {
@@ -281,9 +284,8 @@ func (s *sitemapReader) read(ctx context.Context, urls []string) error {
 			return nil
 		}
 		err := s.document(ctx, next, n == 0)
-		var fatal *fatalError
-		switch {
-		case errors.As(err, &fatal):
+		switch fatal, ok := errors.AsType[*fatalError](err); {
+		case ok:
 			return fatal.error
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -319,6 +321,9 @@ func (s *sitemapReader) document(ctx context.Context, c child, first bool) error
 	}
 	l, err := s.open(ctx, u, sitemap.MaxBytes, s.allowList)
 	if err != nil {
+		if _, refused := errors.AsType[refusal](err); refused {
+			return err
+		}
 		return fmt.Errorf("%w (%s): %w", err, errorReason(err).text, ErrUnreachable)
 	}
 	defer func() { _ = l.body.Close() }()
@@ -328,7 +333,7 @@ func (s *sitemapReader) document(ctx context.Context, c child, first bool) error
 	}
 	if s.anchor && first {
 		s.scope.anchor(l.url, "/", l.via...)
-		s.fetcher.probeDir = "/"
+		s.probeDir = "/"
 	}
 	for _, hop := range append(l.via, l.url) {
 		s.met[hop.String()] = true
@@ -372,7 +377,7 @@ func (s *sitemapReader) index(loc string, depth int) error {
 // entry takes a page that a sitemap lists.
 func (s *sitemapReader) entry(ctx context.Context, loc string, e sitemap.Entry) error {
 	if _, met := s.fates[loc]; met {
-		if loc == s.fetcher.start {
+		if loc == s.start {
 			s.entries++
 		}
 		return nil

@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -59,9 +58,13 @@ type fetcher struct {
 	fold func(string) string
 	// probeDir is the directory in which a page is asked for that cannot exist.
 	probeDir string
-	// start is the page that may look like any other, because an address that
-	// does not exist may be answered with it.
-	start string
+	start    string
+}
+
+// isFront tells the pages that a site may answer with for any address that does
+// not exist; they are what they are.
+func (f *fetcher) isFront(u *url.URL) bool {
+	return u.String() == f.start || u.Path == "/" || u.EscapedPath() == f.probeDir
 }
 
 // fetch asks for a page and reads it.
@@ -127,7 +130,7 @@ func (f *fetcher) redirected(ctx context.Context, u *url.URL, location string) o
 	case err != nil:
 		return soft("bad_redirect")
 	case leadsToLogin(u, to):
-		return soft("auth_required")
+		return soft(reasonAuth)
 	case target == f.fold(u.String()):
 		return soft("redirect_loop")
 	}
@@ -135,7 +138,7 @@ func (f *fetcher) redirected(ctx context.Context, u *url.URL, location string) o
 	if err != nil {
 		return outcome{err: err}
 	}
-	if missing != nil && missing.redirect == target && u.String() != f.start {
+	if missing != nil && missing.redirect == target && !f.isFront(u) {
 		return soft("soft_404")
 	}
 	return outcome{fate: Refused, reason: "redirect", redirect: target}
@@ -148,7 +151,7 @@ func (f *fetcher) read(ctx context.Context, u *url.URL, a *answer) outcome {
 		return o
 	}
 	if o.signals.Refresh != "" {
-		if r := f.redirected(ctx, u, o.signals.Refresh); r.err != nil || r.redirect != "" {
+		if r := f.redirected(ctx, u, o.signals.Refresh); r.err != nil || r.redirect != "" || r.reason == reasonAuth {
 			return r
 		}
 	}
@@ -156,9 +159,9 @@ func (f *fetcher) read(ctx context.Context, u *url.URL, a *answer) outcome {
 	case o.signals.NeedsJS:
 		return soft("needs_js")
 	case o.signals.LoginForm && o.signals.KeptChars < shortPage:
-		return soft("auth_required")
+		return soft(reasonAuth)
 	}
-	if u.String() != f.start {
+	if !f.isFront(u) {
 		missing, err := f.missing(ctx, u)
 		if err != nil {
 			return outcome{err: err}
@@ -213,27 +216,42 @@ func (f *fetcher) errorPage(u *url.URL, a *answer, why string) outcome {
 // missing returns what the host of u answers for a page that cannot exist, asked once.
 func (f *fetcher) missing(ctx context.Context, u *url.URL) (*missingPage, error) {
 	return f.hostOf(u).probeOnce.get(ctx, func(ctx context.Context) *missingPage {
-		probe := &url.URL{Scheme: u.Scheme, Host: u.Host, Path: f.probeDir + productName + "-" + strings.ToLower(rand.Text())}
-		if why, _, err := f.mayFetch(ctx, probe); err != nil || why.fate != 0 {
-			return nil
-		}
-		a, err := f.page(ctx, probe, docseek.Validators{})
+		name := productName + "-" + strings.ToLower(rand.Text())
+		return f.probe(ctx, &url.URL{Scheme: u.Scheme, Host: u.Host, Path: f.probeDir + name}, name, 3)
+	})
+}
+
+// probe asks for a page of a name that cannot exist, and goes along while a
+// redirect keeps the name (to the other scheme, to a path with a slash).
+func (f *fetcher) probe(ctx context.Context, u *url.URL, name string, hops int) *missingPage {
+	if why, _, err := f.mayFetch(ctx, u); err != nil || why.fate != 0 {
+		return nil
+	}
+	a, err := f.page(ctx, u, docseek.Validators{})
+	if err != nil {
+		return nil
+	}
+	if isRedirect(a.status) {
+		target, err := Canonical(a.header.Get("Location"), u.String())
 		if err != nil {
 			return nil
 		}
-		if isRedirect(a.status) {
-			if target, err := Canonical(a.header.Get("Location"), probe.String()); err == nil {
-				return &missingPage{redirect: f.fold(target)}
-			}
-		}
-		if a.status != http.StatusOK || a.refusal != "" {
+		next, err := url.Parse(target)
+		if err != nil {
 			return nil
 		}
-		if o := f.document(probe, a); o.fate == Fetched {
-			return newMissingPage(o.doc, probe)
+		if strings.Contains(next.Path, name) && originOf(next) == originOf(u) && hops > 0 {
+			return f.probe(ctx, next, name, hops-1)
 		}
+		return &missingPage{redirect: f.fold(target)}
+	}
+	if a.status != http.StatusOK || a.refusal != "" {
 		return nil
-	})
+	}
+	if o := f.document(u, a); o.fate == Fetched {
+		return newMissingPage(o.doc, u)
+	}
+	return nil
 }
 
 // failure is a fate with its reason, as an error has it.
@@ -248,23 +266,22 @@ func (f failure) outcome() outcome {
 
 // errorReason says what an error of a request means for its URL.
 func errorReason(err error) failure {
-	var coding encodingError
-	var dns *net.DNSError
-	var timeout net.Error
-	var certificate *tls.CertificateVerificationError
-	var unknownAuthority x509.UnknownAuthorityError
+	coding, badCoding := errors.AsType[encodingError](err)
+	_, badName := errors.AsType[*net.DNSError](err)
+	_, badCertificate := errors.AsType[*tls.CertificateVerificationError](err)
+	timeout, slow := errors.AsType[net.Error](err)
 	switch {
 	case errors.Is(err, errTooLarge):
 		return failure{Refused, "too_large"}
 	case errors.Is(err, errPrivateAddress):
 		return failure{Refused, "private_address"}
-	case errors.As(err, &coding):
+	case badCoding:
 		return failure{Refused, "content_encoding " + string(coding)}
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return failure{Unreachable, "timeout"}
-	case errors.As(err, &dns):
+	case errors.Is(err, context.DeadlineExceeded), slow && timeout.Timeout():
+		return failure{Unreachable, reasonTimeout}
+	case badName:
 		return failure{Unreachable, "dns"}
-	case errors.As(err, &certificate), errors.As(err, &unknownAuthority):
+	case badCertificate:
 		return failure{Unreachable, "tls"}
 	default:
 		return failure{Unreachable, "connection"}

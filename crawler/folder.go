@@ -125,7 +125,7 @@ func (f *folderReader) entry(ctx context.Context, name string, entry fs.DirEntry
 		return nil
 	}
 	kind := fileType(base)
-	if kind == "" || strings.HasPrefix(base, ".") {
+	if kind == "" || strings.HasPrefix(base, ".") || entry.Type()&^fs.ModeSymlink != 0 {
 		return nil
 	}
 	if f.pages >= f.maxPages || f.done >= f.opts.MaxURLs {
@@ -202,18 +202,19 @@ func (f *folderReader) page(ctx context.Context, t *task, name, kind string) err
 }
 
 func (f *folderReader) readFile(name string) (body []byte, modified time.Time, reason string) {
-	file, err := f.root.Open(filepath.FromSlash(name))
-	if err != nil {
-		if info, lerr := f.root.Lstat(filepath.FromSlash(name)); lerr == nil && info.Mode()&fs.ModeSymlink != 0 {
+	name = filepath.FromSlash(name)
+	info, err := f.root.Stat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		if link, err := f.root.Lstat(name); err == nil && link.Mode()&fs.ModeSymlink != 0 {
 			return nil, time.Time{}, "symlink"
 		}
 		return nil, time.Time{}, "unreadable"
 	}
-	defer func() { _ = file.Close() }()
-	info, err := file.Stat()
-	if err != nil || !info.Mode().IsRegular() {
+	file, err := f.root.Open(name)
+	if err != nil {
 		return nil, time.Time{}, "unreadable"
 	}
+	defer func() { _ = file.Close() }()
 	body, err = io.ReadAll(&bounded{r: file, left: f.opts.MaxPageBytes})
 	switch {
 	case errors.Is(err, errTooLarge):
@@ -228,6 +229,7 @@ func (f *folderReader) readFile(name string) (body []byte, modified time.Time, r
 func (f *folderReader) summarize() Summary {
 	s := f.summary
 	s.Bytes = f.bytes
+	s.Warnings = f.warnings
 	s.Complete = !f.incomplete
 	return s
 }

@@ -39,11 +39,11 @@ type robotsRule struct {
 // the token are combined; those of "*" count only if there are none (§2.2.1).
 func parseRobots(body []byte, token string) *robots {
 	body = bytes.TrimPrefix(body, []byte("\xef\xbb\xbf"))
-	var own, any robots
+	var own, all robots
 	var sitemaps []string
 	named := false
 	// The groups that the lines being read belong to.
-	var inOwn, inAny, rulesSeen bool
+	var inOwn, inAll, rulesSeen bool
 	lines := bufio.NewScanner(bytes.NewReader(body))
 	lines.Buffer(make([]byte, 0, 4096), maxRobotsBytes+1)
 	lines.Split(scanAnyLine)
@@ -58,11 +58,11 @@ func parseRobots(body []byte, token string) *robots {
 		switch key {
 		case "user-agent", "useragent":
 			if rulesSeen {
-				inOwn, inAny, rulesSeen = false, false, false
+				inOwn, inAll, rulesSeen = false, false, false
 			}
 			switch {
 			case value == "*" || strings.HasPrefix(value, "* "):
-				inAny = true
+				inAll = true
 			case strings.EqualFold(productToken(value), token):
 				inOwn, named = true, true
 			}
@@ -72,22 +72,22 @@ func parseRobots(body []byte, token string) *robots {
 				if inOwn {
 					own.rules = append(own.rules, rule)
 				}
-				if inAny {
-					any.rules = append(any.rules, rule)
+				if inAll {
+					all.rules = append(all.rules, rule)
 				}
 			}
 		case "crawl-delay":
 			rulesSeen = true
 			seconds, err := strconv.ParseFloat(value, 64)
-			if err != nil || !(seconds > 0) {
+			if err != nil || seconds <= 0 || seconds != seconds {
 				continue
 			}
 			delay := time.Duration(min(seconds, 24*3600) * float64(time.Second))
 			if inOwn {
 				own.delay = delay
 			}
-			if inAny {
-				any.delay = delay
+			if inAll {
+				all.delay = delay
 			}
 		case "sitemap":
 			if len(sitemaps) < maxRobotsSitemaps && value != "" {
@@ -95,7 +95,7 @@ func parseRobots(body []byte, token string) *robots {
 			}
 		}
 	}
-	r := &any
+	r := &all
 	if named {
 		r = &own
 	}
@@ -118,7 +118,7 @@ func scanAnyLine(data []byte, atEOF bool) (int, []byte, error) {
 // in a product token.
 func productToken(value string) string {
 	end := strings.IndexFunc(value, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '_' || r == '-')
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '_' && r != '-'
 	})
 	if end < 0 {
 		return value

@@ -15,6 +15,9 @@ type scope struct {
 	origin string // scheme://host[:port] of the start, after its redirects
 	// aliases are origins that mean the same site: their URLs are known under origin.
 	aliases []string
+	// secure is the https form of a plain origin. It is the same site, and not
+	// folded: the site leads from one to the other as it likes.
+	secure string
 	// dir ends in "/"; it holds where the source names no include.
 	dir              string
 	include, exclude []glob
@@ -41,17 +44,22 @@ func newScope(src docseek.Source) (*scope, error) {
 // led from http to https, or between a host and its www form, keeps the origins
 // on the way as aliases.
 func (s *scope) anchor(final *url.URL, dir string, via ...*url.URL) {
-	s.origin, s.dir, s.aliases = originOf(final), dir, nil
+	s.origin, s.dir, s.aliases, s.secure = originOf(final), dir, nil, ""
+	if final.Scheme == "http" && final.Port() == "" {
+		s.secure = "https://" + final.Host
+	}
 	for _, u := range via {
 		if o := originOf(u); o != s.origin && sameSite(u, final) && !slices.Contains(s.aliases, o) {
 			s.aliases = append(s.aliases, o)
 		}
 	}
-	// A sitemap that still lists the other scheme means the same pages.
-	if final.Port() == "" {
-		other := *final
-		other.Scheme = map[string]string{"http": "https", "https": "http"}[final.Scheme]
-		if o := originOf(&other); !slices.Contains(s.aliases, o) {
+	if final.Scheme != "https" || final.Port() != "" {
+		return
+	}
+	// A list that still gives the plain scheme means the same pages.
+	for _, u := range append(via, final) {
+		o := "http://" + u.Hostname()
+		if sameSite(u, final) && !slices.Contains(s.aliases, o) {
 			s.aliases = append(s.aliases, o)
 		}
 	}
@@ -76,7 +84,7 @@ func (s *scope) fold(canonical string) string {
 // check returns why a canonical URL is not part of the source ("" if it is) and
 // the rule that said so.
 func (s *scope) check(u *url.URL) (reason, rule string) {
-	if o := originOf(u); o != s.origin {
+	if o := originOf(u); o != s.origin && o != s.secure {
 		return "out_of_scope", "origin " + s.origin
 	}
 	segments := pathSegments(u)

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,27 +26,30 @@ const productName = "docseek"
 const (
 	maxRedirects   = 10
 	maxAttempts    = 3  // of a request that fails
+	maxTimeouts    = 2  // of a request that is not answered in time
 	maxRateLimited = 10 // of a request that is answered with a wish for a pause
+	maxWarnings    = 50
 	// listTimeout is how much longer a sitemap may take than a page.
 	listTimeout = 4
 )
 
 // session is the network side of one crawl: connections, hosts, requests.
 type session struct {
-	opts  Options
-	log   *slog.Logger
-	obey  bool
-	gates struct{ limit, delay int64 }
-	rate  docseek.Rate
+	opts Options
+	log  *slog.Logger
+	obey bool
+	// accept is the Accept-Language of pages.
+	accept string
+	rate   docseek.Rate
 
 	network   *network
 	transport *transport
 	collector *colly.Collector // for pages
 	lists     *http.Client     // for robots.txt and sitemaps, which are read as streams
 
-	mu    sync.Mutex
-	hosts map[string]*host
-	warn  func(format string, args ...any)
+	mu       sync.Mutex
+	hosts    map[string]*host
+	warnings []string
 }
 
 // host is what a session knows of one origin.
@@ -99,6 +103,7 @@ func newSession(ctx context.Context, opts Options, src docseek.Source, start *ur
 		obey:    src.Robots != "ignore",
 		rate:    docseek.Rate{Concurrency: orDefault(src.Rate.Concurrency, 4), Delay: src.Rate.Delay},
 		network: newNetwork(opts.Resolver),
+		accept:  strings.Join(src.Languages, ", "),
 		hosts:   map[string]*host{},
 	}
 	s.network.trust(ctx, start)
@@ -117,6 +122,15 @@ func newSession(ctx context.Context, opts Options, src docseek.Source, start *ur
 }
 
 func (s *session) close() { s.network.close() }
+
+// warnf keeps a sentence for the summary, once.
+func (s *session) warnf(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w := fmt.Sprintf(format, args...); len(s.warnings) < maxWarnings && !slices.Contains(s.warnings, w) {
+		s.warnings = append(s.warnings, w)
+	}
+}
 
 // newCollector sets colly up for single requests: which URLs, how often and how
 // fast is decided by the crawl. Its own limits wait without a context and
@@ -192,9 +206,9 @@ func (s *session) page(ctx context.Context, u *url.URL, known docseek.Validators
 	if err := h.gate.enter(ctx); err != nil {
 		return nil, err
 	}
-	header := http.Header{
-		"Accept":          {"text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.5,*/*;q=0.1"},
-		"Accept-Language": {"*"},
+	header := http.Header{"Accept": {"text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.5,*/*;q=0.1"}}
+	if s.accept != "" {
+		header.Set("Accept-Language", s.accept)
 	}
 	if known.ETag != "" {
 		header.Set("If-None-Match", known.ETag)
@@ -335,9 +349,8 @@ func (s *session) openOnce(ctx context.Context, u *url.URL) (*http.Response, err
 		}
 		s.settle(ctx, h, status, header, err)
 		pause := wantsPause(status, header)
-		again := pause && attempt < maxRateLimited ||
-			!pause && attempt < maxAttempts && (err != nil && errorReason(err).fate == Unreachable || status >= 500)
-		if ctx.Err() != nil || !again {
+		again := pause || status >= 500 || err != nil && errorReason(err).outcome().again
+		if ctx.Err() != nil || !again || attempt >= maxAttempts {
 			return res, err
 		}
 		if err == nil {
@@ -383,8 +396,8 @@ func (s *session) robotsOf(ctx context.Context, u *url.URL) (*robots, error) {
 	return h.robotsOnce.get(ctx, func(ctx context.Context) *robots {
 		r := s.readRobots(ctx, &url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/robots.txt"})
 		if delay := min(r.delay, s.opts.MaxCrawlDelay); s.obey && delay > 0 {
-			if delay < r.delay && s.warn != nil {
-				s.warn("%s asks for a crawl delay of %s; %s is kept", u.Host, r.delay, delay)
+			if delay < r.delay {
+				s.warnf("%s asks for a crawl delay of %s; %s is kept", u.Host, r.delay, delay)
 			}
 			h.gate.slow(delay)
 		}

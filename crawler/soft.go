@@ -9,7 +9,10 @@ import (
 )
 
 // shortPage is how many characters a page that is only an error message has at most.
-const shortPage = 600
+const shortPage = 400
+
+// messageStart is within how many bytes such a page comes to the point.
+const messageStart = 160
 
 // errorText returns the reason when a text is nothing but the message of a
 // limiter or a guard that came in place of a page. A page that talks about such
@@ -19,6 +22,7 @@ func errorText(text string) string {
 	if text == "" || len(text) > shortPage {
 		return ""
 	}
+	text = text[:min(len(text), messageStart)]
 	for _, m := range []struct {
 		reason  string
 		phrases []string
@@ -42,7 +46,12 @@ func errorText(text string) string {
 	return ""
 }
 
-const reasonRateLimited = "rate_limited"
+// Reasons that more than one place speaks of.
+const (
+	reasonRateLimited = "rate_limited"
+	reasonAuth        = "auth_required"
+	reasonTimeout     = "timeout"
+)
 
 // leadsToLogin reports whether a redirect from one address to another asks the
 // visitor to identify himself.
