@@ -316,6 +316,12 @@ func TestRefusalsBesideTools(t *testing.T) {
 				test.era, test.method, test.params, got.Status, got.Error, test.status, test.code)
 		}
 	}
+	for _, uri := range []string{"test://elsewhere", "docs://docs", "%"} {
+		got := call(t, base, modern, "resources/read", map[string]any{"uri": uri})
+		if want := `{"uri":"` + uri + `"}`; got.Error == nil || got.Error.Code != -32602 || string(got.Error.Data) != want {
+			t.Errorf("resources/read of %s: %+v, want -32602, %s", uri, got.Error, want)
+		}
+	}
 	got := call(t, base, modern, "resources/read", missing)
 	if want := `{"uri":"docs://docs/missing"}`; string(got.Error.Data) != want || !strings.Contains(got.Error.Message, limitsPage) {
 		t.Errorf("message %q, data %s, want the nearest page, %s", got.Error.Message, got.Error.Data, want)

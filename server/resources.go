@@ -24,6 +24,13 @@ const (
 )
 
 func (s *Server) addResources() {
+	// mcp-go refuses an address that no template matches by itself, but leaves
+	// out the address, which clients want to see.
+	s.mcp.GetHooks().AddBeforeReadResource(func(ctx context.Context, _ any, request *mcp.ReadResourceRequest) {
+		if _, err := parsePageAddress(request.Params.URI); err != nil {
+			_ = s.refuse(ctx, mcp.MethodResourcesRead, err, map[string]any{"uri": request.Params.URI})
+		}
+	})
 	s.mcp.AddResourceTemplate(
 		mcp.NewResourceTemplate(pageTemplate, "page",
 			mcp.WithTemplateTitle("Documentation page"),
@@ -42,14 +49,23 @@ func (s *Server) addResources() {
 		})
 }
 
-// readResource reads the page that a docs:// address names.
-func (s *Server) readResource(ctx context.Context, uri string) (string, error) {
+// parsePageAddress parses docs://source/path.
+func parsePageAddress(uri string) (*url.URL, error) {
 	address, err := url.Parse(uri)
-	if err != nil || address.Scheme != "docs" || address.Host == "" {
-		return "", &search.InputError{Message: "a page is named docs://source/path"}
+	if err != nil || address.Scheme != "docs" || address.Host == "" || address.Path == "" {
+		return nil, &search.InputError{Message: "there is no such resource: a page is named docs://source/path"}
+	}
+	return address, nil
+}
+
+// readResource reads the page that an address names.
+func (s *Server) readResource(ctx context.Context, uri string) (string, error) {
+	address, err := parsePageAddress(uri)
+	if err != nil {
+		return "", err
 	}
 	query := search.ReadQuery{
-		URL:      (&url.URL{Path: "/" + strings.TrimPrefix(address.Path, "/"), RawQuery: address.RawQuery}).String(),
+		URL:      (&url.URL{Path: address.Path, RawPath: address.RawPath, RawQuery: address.RawQuery}).String(),
 		Source:   address.Host,
 		MaxChars: search.MaxMaxChars,
 	}

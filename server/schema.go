@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // kind is a JSON Schema type.
@@ -307,7 +308,12 @@ func digits(n float64) string {
 
 // foldName drops case, underscores and hyphens.
 func foldName(name string) string {
-	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))
+	return strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
 }
 
 // isAbsent reports whether a model wrote that it gives no value.

@@ -7,6 +7,7 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -63,7 +64,8 @@ func New(opts Options) (*Server, error) {
 		s.deadline = defaultDeadline
 	}
 	tools := docsTools(opts.Docs)
-	s.mcp = mcpserver.NewMCPServer("docseek", opts.Version,
+	s.mcp = mcpserver.NewMCPServer("docseek", cmp.Or(opts.Version, "unknown"),
+		mcpserver.WithHooks(&mcpserver.Hooks{}),
 		mcpserver.WithTitle("Documentation search"),
 		mcpserver.WithInstructions(instructions(tools)),
 		// Nothing here changes while the server runs, so nothing is announced.

@@ -22,8 +22,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(serveStdioEnv) != "" {
-		if err := serveLibrary(); err != nil {
+	if where := os.Getenv(serveEnv); where != "" {
+		if err := serveLibrary(where); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -47,7 +47,10 @@ func (l *library) asked() search.Query {
 	return l.queries[len(l.queries)-1]
 }
 
-const limitsPage = "https://docs.example.com/guide/limits"
+const (
+	guidePage  = "https://docs.example.com/guide/"
+	limitsPage = "https://docs.example.com/guide/limits"
+)
 
 var (
 	indexedAt = time.Date(2026, 11, 30, 6, 0, 0, 0, time.UTC)
@@ -88,7 +91,10 @@ func (l *library) Search(ctx context.Context, q search.Query) (search.Answer, er
 
 func (l *library) Read(_ context.Context, q search.ReadQuery) (search.Reading, error) {
 	page, _, _ := strings.Cut(q.URL, "#")
-	if page != limitsPage && (q.Source != "docs" || page != "/guide/limits") {
+	switch {
+	case page == guidePage, q.Source == "docs" && page == "/guide/":
+		return search.Reading{URL: guidePage, Title: "Guide", Text: "# Guide\n\nAll of it.\n"}, nil
+	case page != limitsPage && (q.Source != "docs" || page != "/guide/limits"):
 		return search.Reading{}, &search.InputError{Message: fmt.Sprintf("%q is not in the index; the nearest pages are %s", q.URL, limitsPage)}
 	}
 	read := search.Reading{
@@ -120,7 +126,7 @@ func (l *library) List(ctx context.Context, q search.ListQuery) (search.Listing,
 		}}, nil
 	case "docs":
 		if q.Cursor == "" {
-			return search.Listing{Pages: []search.PageLink{{URL: "https://docs.example.com/guide/", Title: "Guide"}}, NextCursor: "p2"}, nil
+			return search.Listing{Pages: []search.PageLink{{URL: guidePage, Title: "Guide"}}, NextCursor: "p2"}, nil
 		}
 		return search.Listing{Pages: []search.PageLink{{URL: limitsPage, Title: "Limits"}}}, nil
 	}

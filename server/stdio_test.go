@@ -7,12 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
 
-	"github.com/docseek/docseek"
 	"github.com/docseek/docseek/search"
 )
 
@@ -205,14 +205,16 @@ func TestStdioPanic(t *testing.T) {
 	}
 }
 
-// serveStdioEnv makes the test binary a stdio server: see TestMain.
-const serveStdioEnv = "DOCSEEK_TEST_SERVE_STDIO"
+// serveEnv makes the test binary a server of a small library instead of running
+// the tests: on an address, or on "stdio". scripts/conformance can be run
+// against it, too.
+const serveEnv = "DOCSEEK_TEST_SERVE"
 
 // In a process of its own, with a log at its most talkative and a tool that
 // panics, nothing but the protocol comes out on stdout.
 func TestStdoutCarriesNothingElse(t *testing.T) {
 	command := exec.CommandContext(t.Context(), os.Args[0])
-	command.Env = append(os.Environ(), serveStdioEnv+"=1")
+	command.Env = append(os.Environ(), serveEnv+"=stdio")
 	var log bytes.Buffer
 	command.Stderr = &log
 	in, err := command.StdinPipe()
@@ -252,18 +254,25 @@ func TestStdoutCarriesNothingElse(t *testing.T) {
 	}
 }
 
-// serveLibrary is the process that TestStdoutCarriesNothingElse starts.
-func serveLibrary() error {
+// serveLibrary is what the process does that serveEnv starts.
+func serveLibrary(where string) error {
 	docs := &library{}
-	docs.search = func(_ context.Context, q search.Query) (search.Answer, error) {
+	docs.search = func(ctx context.Context, q search.Query) (search.Answer, error) {
 		if q.Text == "panic" {
 			panic("as asked")
 		}
-		return search.Answer{Mode: search.Lexical, Results: []docseek.Hit{{Text: "Answer to " + q.Text}}}, nil
+		return (&library{}).Search(ctx, q)
 	}
 	s, err := New(Options{Docs: docs, Log: talkative(os.Stderr)})
 	if err != nil {
 		return err
 	}
-	return s.ServeStdio(context.Background(), os.Stdin, os.Stdout)
+	if where == "stdio" {
+		return s.ServeStdio(context.Background(), os.Stdin, os.Stdout)
+	}
+	listener, err := net.Listen("tcp", where)
+	if err != nil {
+		return err
+	}
+	return s.Serve(context.Background(), listener)
 }
