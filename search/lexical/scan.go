@@ -37,6 +37,8 @@ const (
 // word. An identifier yields its words, then, where it has several words, each
 // segment joined, then the whole as it is written, and once more with what
 // marks it in front or behind: --dry-run, @acme/sdk, $HOME, .gitignore, C++, C#.
+//
+// The destinations of Markdown links are passed over.
 func scan(text string, yield func(surface string, form form) bool) {
 	s := scanner{text: text, yield: yield, open: true}
 	for i := 0; i < len(text) && s.open; {
@@ -46,6 +48,8 @@ func scan(text string, yield func(surface string, form form) bool) {
 			i = s.unspaced(i)
 		case wordRune(r) || r == '_':
 			i = s.identifier(i)
+		case r == ']':
+			i += size + destination(text[i+size:])
 		default:
 			i += size
 		}
@@ -193,6 +197,28 @@ func suffix(after string) string {
 		}
 	}
 	return ""
+}
+
+// destination is the length of a link's destination, "(https://…)", that a text
+// starts with, without its closing parenthesis.
+func destination(s string) int {
+	if !strings.HasPrefix(s, "(http://") && !strings.HasPrefix(s, "(https://") && !strings.HasPrefix(s, "(mailto:") {
+		return 0
+	}
+	open := 0
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '(':
+			open++
+		case c == ')':
+			if open--; open == 0 {
+				return i
+			}
+		case c <= ' ':
+			return i
+		}
+	}
+	return len(s)
 }
 
 func startsWord(s string) bool {

@@ -34,6 +34,10 @@ func TestScan(t *testing.T) {
 		{"検", []string{"検"}},
 		{"Go言語で書く", []string{"Go", "言語", "語で", "で書", "書く"}},
 		{`"unbalanced NEAR( a:b * 🙂`, []string{"unbalanced", "NEAR", "a", "b", "!a:b"}},
+		{"a [link](https://docs.test/a_(b)/c.html#d) on", []string{"a", "link", "on"}},
+		{`an ![image](http://docs.test/a.png "title")`, []string{"an", "image", "title"}},
+		{"a [link](https://docs.test/cut", []string{"a", "link"}},
+		{"call[i](arg)", []string{"call", "i", "arg"}},
 		{"___", nil},
 		{"", nil},
 	}
