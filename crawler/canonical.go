@@ -39,7 +39,15 @@ func Canonical(raw, base string) (string, error) {
 		return "", fmt.Errorf("canonical URL of %q: scheme %q is neither http nor https", raw, s)
 	}
 	host := u.Hostname()
-	if host = strings.TrimRight(host, "."); host == "" {
+	if rooted := strings.TrimRight(host, "."); rooted != host {
+		// What is left without the dot of the root may be an IPv4 address.
+		bare, err := parser.Parse("http://" + rooted)
+		if err != nil {
+			return "", fmt.Errorf("canonical URL of %q: %w", raw, err)
+		}
+		host = bare.Hostname()
+	}
+	if host == "" {
 		return "", fmt.Errorf("canonical URL of %q: no host", raw)
 	}
 	if port := u.Port(); port != "" {

@@ -33,6 +33,7 @@ func TestCanonical(t *testing.T) {
 		{"#only", "https://example.com/list", "https://example.com/list"},
 		{"http://[::1]:8080/", "", "http://[::1]:8080/"},
 		{"http://0x7f.1/", "", "http://127.0.0.1/"},
+		{"http://0../", "", "http://0.0.0.0/"},
 	} {
 		got, err := crawler.Canonical(tc.raw, tc.base)
 		if err != nil || got != tc.want {

@@ -34,14 +34,18 @@ func (c *Crawler) crawl(ctx context.Context, src docseek.Source, known func(stri
 		return Summary{}, err
 	}
 	defer r.close()
-	if err := r.discover(ctx); err != nil {
-		return r.summarize(), err
+	err = r.discover(ctx)
+	if err == nil {
+		err = r.work(ctx)
 	}
-	if err := r.work(ctx); err != nil {
-		return r.summarize(), err
+	if err != nil {
+		r.incomplete = true
 	}
-	return r.summarize(), nil
+	return r.summarize(), err
 }
+
+// maxUnlisted bounds the pages that are remembered for not being in the sitemap.
+const maxUnlisted = 1000
 
 // run is one crawl: the one goroutine that calls crawl owns it, decides and
 // calls visit; fetching and extracting goes on in goroutines of their own.
@@ -403,7 +407,7 @@ func (r *run) expand(links []string) []string {
 	for _, link := range links {
 		switch r.summary.Discovery {
 		case fromSitemap:
-			if _, met := r.fates[link]; !met && len(r.unlisted) < 1000 {
+			if _, met := r.fates[link]; !met && len(r.unlisted) < maxUnlisted {
 				r.unlisted[link] = true
 			}
 		default:
@@ -508,7 +512,7 @@ func (r *run) emit(ctx context.Context, t *task, o outcome, links []string) erro
 }
 
 func (r *run) summarize() Summary {
-	if n := len(r.unlisted); n*5 > r.pages && n > 0 {
+	if n := len(r.unlisted); !r.incomplete && n*5 > r.pages && n > 0 {
 		r.warnf("links lead to %d pages in scope that the sitemap does not list, such as %s", n, samples(r.unlisted))
 	}
 	if r.needJS*2 > r.done && r.needJS > 0 {

@@ -92,9 +92,11 @@ func (c *Crawler) crawlFolder(ctx context.Context, src docseek.Source, folder st
 	if err := fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		return files.entry(ctx, name, entry, err)
 	}); err != nil && !errors.Is(err, fs.SkipAll) {
+		r.incomplete = true
 		return files.summarize(), err
 	}
 	if r.done == 0 {
+		r.incomplete = true
 		return files.summarize(), fmt.Errorf("source %s: folder %s has no .html, .htm or .md file: %w", src.Name, folder, ErrNothing)
 	}
 	return files.summarize(), nil

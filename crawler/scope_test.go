@@ -136,10 +136,10 @@ func TestLanguages(t *testing.T) {
 func TestIsTrap(t *testing.T) {
 	for path, want := range map[string]bool{
 		"/docs/api/java.base/java/util/concurrent/atomic/AtomicLong.html": false,
-		"/docs/docs/next":                         false,
-		"/docs/docs/docs/next":                    true,
-		"/a/b/a/b/a/b/a/b":                        true,
-		"/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16": false,
+		"/docs/docs/next":                                    false,
+		"/docs/docs/docs/next":                               true,
+		"/a/b/a/b/a/b/a/b":                                   true,
+		"/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16":            false,
 		"/a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p/q/r/s/t/u/v/w/x/y": true,
 	} {
 		if got := isTrap(mustParse(t, "https://d.example"+path), 24); got != want {

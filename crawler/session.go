@@ -282,9 +282,7 @@ func retryAfter(value string, now time.Time) (time.Duration, bool) {
 		if c < '0' || c > '9' {
 			return 0, false
 		}
-		if seconds = seconds*10 + int(c-'0'); seconds > 1<<30 {
-			break
-		}
+		seconds = min(seconds*10+int(c-'0'), 1<<24) // half a year: no longer wait is told apart
 	}
 	return time.Duration(seconds) * time.Second, true
 }

@@ -264,8 +264,7 @@ func readXML(in io.Reader, yield func(Entry) error) (Kind, error) {
 			return p.end()
 		}
 		if err != nil {
-			var syntax *xml.SyntaxError
-			if errors.As(err, &syntax) {
+			if syntax, ok := errors.AsType[*xml.SyntaxError](err); ok {
 				return p.kind, fmt.Errorf("%w: %w", syntax, ErrFormat)
 			}
 			return p.kind, readError(err)

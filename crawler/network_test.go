@@ -1,0 +1,136 @@
+package crawler_test
+
+import (
+	"context"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/docseek/docseek"
+	"github.com/docseek/docseek/crawler"
+	"github.com/docseek/docseek/internal/fakesite"
+)
+
+// nameServer answers every name with the addresses given, one after the other,
+// the last of them for ever; none at all is an unknown name.
+func nameServer(t *testing.T, answers ...string) *net.Resolver {
+	t.Helper()
+	conn, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	go func() {
+		buf := make([]byte, 1500)
+		for {
+			n, from, err := conn.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			var m dnsmessage.Message
+			if m.Unpack(buf[:n]) != nil || len(m.Questions) == 0 {
+				continue
+			}
+			m.Response, m.Additionals = true, nil
+			switch q := m.Questions[0]; {
+			case len(answers) == 0:
+				m.RCode = dnsmessage.RCodeNameError
+			case q.Type == dnsmessage.TypeA:
+				m.Answers = []dnsmessage.Resource{{
+					Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class},
+					Body:   &dnsmessage.AResource{A: netip.MustParseAddr(answers[0]).As4()},
+				}}
+				if len(answers) > 1 {
+					answers = answers[1:]
+				}
+			}
+			if out, err := m.Pack(); err == nil {
+				_, _ = conn.WriteTo(out, from)
+			}
+		}
+	}()
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "udp", conn.LocalAddr().String())
+	}}
+}
+
+func withName(site *fakesite.Site, host, path string) string {
+	u, _ := url.Parse(site.Base)
+	return "http://" + net.JoinHostPort(host, u.Port()) + path
+}
+
+func TestNameThatChangesItsMind(t *testing.T) {
+	site := fakesite.Start(t, "-- /sitemap.xml --\n<urlset><url><loc>/a</loc></url></urlset>\n-- /a --\n<h1>A</h1><p>Page A.</p>\n")
+	t.Run("public, then loopback", func(t *testing.T) {
+		c := newCrawler(t, func(o *crawler.Options) { o.Resolver = nameServer(t, "93.184.216.34", "127.0.0.1") })
+		x := crawl(t, c, docseek.Source{Start: withName(site, "docs.test", "/sitemap.xml")}, nil)
+		if x.err == nil || !strings.Contains(x.err.Error(), "private_address") || len(site.Requests()) != 0 {
+			t.Errorf("error %v, %d requests", x.err, len(site.Requests()))
+		}
+	})
+	t.Run("private from the start", func(t *testing.T) {
+		c := newCrawler(t, func(o *crawler.Options) { o.Resolver = nameServer(t, "127.0.0.1") })
+		x := crawl(t, c, docseek.Source{Start: withName(site, "docs.test", "/sitemap.xml")}, nil)
+		if x.err != nil || len(x.results) != 1 {
+			t.Errorf("error %v, %d results", x.err, len(x.results))
+		}
+	})
+}
+
+func TestProxy(t *testing.T) {
+	site := fakesite.Start(t, `
+-- /sitemap.xml --
+<urlset><url><loc>/a</loc></url><url><loc>/away</loc></url></urlset>
+-- /a --
+<h1>A</h1><p>Page A.</p>
+-- /away status=302 location=http://169.254.169.254/latest/meta-data --
+`)
+	var mu sync.Mutex
+	var asked []string
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		asked = append(asked, r.URL.Host)
+		mu.Unlock()
+		req, err := http.NewRequestWithContext(r.Context(), r.Method, site.Base+r.URL.RequestURI(), http.NoBody)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		res, err := http.DefaultTransport.RoundTrip(req)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		defer func() { _ = res.Body.Close() }()
+		maps.Copy(w.Header(), res.Header)
+		w.WriteHeader(res.StatusCode)
+		_, _ = io.Copy(w, res.Body)
+	}))
+	defer proxy.Close()
+	t.Setenv("HTTP_PROXY", proxy.URL)
+	t.Setenv("NO_PROXY", "direct.test")
+
+	c := newCrawler(t, func(o *crawler.Options) { o.Resolver = nameServer(t) }) // only the proxy knows names
+	x := crawl(t, c, docseek.Source{Start: "http://docs.test/sitemap.xml"}, nil)
+	if x.err != nil || x.results["http://docs.test/a"].Fate != crawler.Fetched {
+		t.Errorf("error %v, results %v", x.err, x.reasons())
+	}
+	if x := crawl(t, c, docseek.Source{Start: "http://169.254.169.254/sitemap.xml", Robots: "ignore"}, nil); x.err != nil && len(asked) == 0 {
+		t.Errorf("the start's own address is trusted: %v", x.err)
+	}
+	mu.Lock()
+	asked = nil
+	mu.Unlock()
+	if x := crawl(t, c, docseek.Source{Start: "http://direct.test/sitemap.xml"}, nil); x.err == nil || len(asked) != 0 {
+		t.Errorf("error %v, the proxy was asked for %q", x.err, asked)
+	}
+}
