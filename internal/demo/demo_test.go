@@ -270,6 +270,8 @@ func TestOtherAddresses(t *testing.T) {
 	}{
 		{"/", http.StatusFound, "/docs/2.x/"},
 		{"/docs/latest/webhooks", http.StatusMovedPermanently, "/docs/2.x/webhooks"},
+		{"/docs/latest/", http.StatusMovedPermanently, "/docs/2.x/"},
+		{"/docs/latest/nothing", http.StatusNotFound, ""},
 		{"/docs/2.x", http.StatusMovedPermanently, "/docs/2.x/"},
 		{"/docs/2.x/nothing", http.StatusNotFound, ""},
 		{"/docs/2.x/webhooks/", http.StatusNotFound, ""},

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"html"
 	"html/template"
@@ -144,7 +145,7 @@ func expand(source string) (string, error) {
 			}
 			open = append(open, d)
 		case len(open) == 1:
-			return "", fmt.Errorf("close a directive: none is open")
+			return "", errors.New("close a directive: none is open")
 		default:
 			tabs++
 			out, err := top.html(tabs)

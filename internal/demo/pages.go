@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"html/template"
 	"io/fs"
@@ -91,7 +92,7 @@ func etag(content []byte) string {
 func parse(name, source string) (*page, error) {
 	front, body, ok := strings.Cut(source, "\n---\n")
 	if !ok {
-		return nil, fmt.Errorf("no line of dashes behind the front matter")
+		return nil, errors.New("no line of dashes behind the front matter")
 	}
 	dir, base := path.Split(strings.TrimSuffix(name, ".md"))
 	if base == "index" {
@@ -168,7 +169,7 @@ func wordsOf(language string) words {
 }
 
 func newView(p *page, i int, pages []*page) view {
-	v := view{page: p, Words: wordsOf(p.Language), Old: p.Version != current, Newest: "/docs/" + current + "/"}
+	v := view{page: p, Words: wordsOf(p.Language), Old: p.Version != current, Newest: currentPrefix}
 	for j, q := range pages {
 		if q.Slug == p.Slug && q.Version == p.Version {
 			v.Languages = append(v.Languages, q)

@@ -19,6 +19,7 @@ const (
 	currentSitemap = "/sitemap-2.x.xml"
 	archiveSitemap = "/sitemap-archive.xml.gz"
 	latestPrefix   = "/docs/latest/"
+	currentPrefix  = "/docs/" + current + "/"
 	statusPath     = "/internal/status"
 )
 
@@ -37,14 +38,12 @@ func Site() http.Handler {
 		}
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", redirect(http.StatusFound, "/docs/"+current+"/"))
+	mux.Handle("GET /{$}", http.RedirectHandler(currentPrefix, http.StatusFound))
 	mux.HandleFunc("GET "+robotsPath, s.robots)
 	mux.HandleFunc("GET "+sitemapPath, s.sitemapIndex)
 	mux.HandleFunc("GET "+currentSitemap, s.currentSitemap)
 	mux.HandleFunc("GET "+archiveSitemap, s.archiveSitemap)
-	mux.HandleFunc("GET "+latestPrefix, func(w http.ResponseWriter, r *http.Request) {
-		redirect(http.StatusMovedPermanently, "/docs/"+current+"/"+strings.TrimPrefix(r.URL.Path, latestPrefix))(w, r)
-	})
+	mux.HandleFunc("GET "+latestPrefix, s.latest)
 	mux.HandleFunc("GET "+statusPath, s.status)
 	mux.HandleFunc("GET /assets/{name}", s.asset)
 	mux.HandleFunc("GET /", s.page)
@@ -57,8 +56,19 @@ type site struct {
 	updated time.Time // of the newest page
 }
 
-func redirect(code int, to string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, code) }
+// latest redirects to the page in the current version.
+func (s *site) latest(w http.ResponseWriter, r *http.Request) {
+	s.redirect(w, r, currentPrefix+strings.TrimPrefix(r.URL.Path, latestPrefix))
+}
+
+// redirect sends on to a page for good, if there is one.
+func (s *site) redirect(w http.ResponseWriter, r *http.Request, path string) {
+	p, ok := s.byPath[path]
+	if !ok {
+		s.notFound(w)
+		return
+	}
+	http.Redirect(w, r, p.Path, http.StatusMovedPermanently)
 }
 
 // answer sends a content with its validators, or that it has not changed.
@@ -72,11 +82,7 @@ func answer(w http.ResponseWriter, r *http.Request, contentType string, modified
 func (s *site) page(w http.ResponseWriter, r *http.Request) {
 	p, ok := s.byPath[r.URL.Path]
 	if !ok {
-		if _, ok := s.byPath[r.URL.Path+"/"]; ok {
-			http.Redirect(w, r, r.URL.Path+"/", http.StatusMovedPermanently)
-			return
-		}
-		s.notFound(w)
+		s.redirect(w, r, r.URL.Path+"/")
 		return
 	}
 	w.Header().Set("Content-Language", p.Language)
@@ -89,7 +95,7 @@ func (s *site) notFound(w http.ResponseWriter) {
 	// A client that has gone does not need the page.
 	_, _ = io.WriteString(w, `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Page not found · Tidewater</title><link rel="stylesheet" href="/assets/site.css"></head>
-<body><main class="lost"><h1>Page not found</h1><p>There is no page at this address. Start over at the <a href="/docs/`+current+`/">documentation</a>.</p></main></body></html>
+<body><main class="lost"><h1>Page not found</h1><p>There is no page at this address. Start over at the <a href="`+currentPrefix+`">documentation</a>.</p></main></body></html>
 `)
 }
 
