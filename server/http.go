@@ -156,6 +156,9 @@ func (e *endpoint) post(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, http.StatusBadRequest,
 			mcp.NewJSONRPCError(mcp.NewRequestId(nil), mcp.PARSE_ERROR, "the message could not be read", nil))
 		return
+	case isBatch(body):
+		writeJSON(w, http.StatusBadRequest, batchRefused())
+		return
 	}
 
 	var head messageHead
@@ -196,6 +199,16 @@ func (e *endpoint) post(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// isBatch reports whether a message is a JSON-RPC batch, which only revision
+// 2025-03-26 knew.
+func isBatch(message []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(message, " \t\r\n"), []byte("["))
+}
+
+func batchRefused() mcp.JSONRPCError {
+	return mcp.NewJSONRPCError(mcp.NewRequestId(nil), mcp.INVALID_REQUEST, "batches are not supported: send one message at a time", nil)
+}
+
 // streamedResponse hands an answer on as it comes.
 type streamedResponse struct {
 	w       http.ResponseWriter
@@ -211,13 +224,9 @@ func (s *streamedResponse) WriteHeader(status int) {
 	s.w.WriteHeader(status)
 }
 
-func (s *streamedResponse) Write(p []byte) (int, error) {
-	_ = s.control.SetWriteDeadline(time.Now().Add(writeTimeout))
-	return s.w.Write(p)
-}
-
-func (s *streamedResponse) Flush()          { _ = s.control.Flush() }
-func (s *streamedResponse) CanStream() bool { return true }
+func (s *streamedResponse) Write(p []byte) (int, error) { return s.w.Write(p) }
+func (s *streamedResponse) Flush()                      { _ = s.control.Flush() }
+func (s *streamedResponse) CanStream() bool             { return true }
 
 // heldResponse keeps an answer until it is known whether it is the right one.
 type heldResponse struct {

@@ -88,6 +88,7 @@ func New(opts Options) (*Server, error) {
 		return nil, fmt.Errorf("lay out the routes: %w", err)
 	}
 	guard := middleware.Guard{Hosts: opts.AllowedHosts, Origins: opts.AllowedOrigins}
-	s.http = middleware.Chain(routes, middleware.RequestID, middleware.Recover(opts.Log), guard.Wrap)
+	s.http = middleware.Chain(routes,
+		middleware.RequestID, middleware.WriteTimeout(writeTimeout), middleware.Recover(opts.Log), guard.Wrap)
 	return s, nil
 }

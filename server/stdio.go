@@ -79,8 +79,13 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 				}
 				return fmt.Errorf("serve stdio: read: %w", got.err)
 			}
+			if isBatch(got.text) {
+				conn.write(batchRefused())
+				continue
+			}
 			var head messageHead
-			if json.Unmarshal(got.text, &head) != nil || head.ID == nil {
+			_ = json.Unmarshal(got.text, &head) // mcp-go says what is wrong with it
+			if head.ID == nil {
 				conn.answer(ctx, head, got.text) // a notification, or not a message at all
 				continue
 			}

@@ -60,7 +60,7 @@ func TestStdioAnswersEverythingBeforeItEnds(t *testing.T) {
 			string(e.message(t, 3, "resources/read", map[string]any{"uri": "docs://docs/guide/limits"})),
 			string(e.message(t, 4, "resources/read", map[string]any{"uri": "docs://docs/missing"})),
 			string(e.message(t, 5, "no/such/method", nil)),
-			"not JSON", `[1]`, `{"jsonrpc":"2.0","id":6,"result":{}}`,
+			`[{"jsonrpc":"2.0","id":8,"method":"ping"}]`, `{"jsonrpc":"2.0","id":6,"result":{}}`,
 			string(e.message(t, 7, "tools/call", map[string]any{"name": "list_docs"})), // no line end
 		)
 		for id, want := range map[any]string{
@@ -71,7 +71,7 @@ func TestStdioAnswersEverythingBeforeItEnds(t *testing.T) {
 			}
 		}
 		missing := map[era]int{legacy: -32002, modern: -32602}[e]
-		for id, code := range map[any]int{4.0: missing, 5.0: -32601, nil: -32700} {
+		for id, code := range map[any]int{4.0: missing, 5.0: -32601, nil: -32600} {
 			if got[id].Error == nil || got[id].Error.Code != code {
 				t.Errorf("request %v: %+v, want %d", id, got[id].Error, code)
 			}
@@ -80,6 +80,20 @@ func TestStdioAnswersEverythingBeforeItEnds(t *testing.T) {
 			t.Errorf("%d answers, want 8", len(got))
 		}
 	})
+}
+
+func TestStdioSaysWhatIsNoMessage(t *testing.T) {
+	s, _ := newServer(t, &library{})
+	for _, line := range []string{"not JSON", `"text"`, `{"jsonrpc":"2.0",`, "\x00\xff"} {
+		got := talk(t, s, line, string(legacy.message(t, 2, "ping", nil)))
+		if got[nil].Error == nil || got[nil].Error.Code != -32700 || got[2.0].Error != nil || len(got) != 2 {
+			t.Errorf("%q: %+v", line, got)
+		}
+	}
+	got := talk(t, s, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_docs","_meta":7}}`)
+	if len(got) != 1 || got[1.0].Error == nil {
+		t.Errorf("a request with a broken _meta: %+v", got)
+	}
 }
 
 func TestStdioDiscover(t *testing.T) {

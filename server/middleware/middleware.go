@@ -1,6 +1,6 @@
 // Package middleware holds the links of the chain that every HTTP route of the
-// server passes through: panics are caught, requests are numbered, and foreign
-// hosts and origins are turned away.
+// server passes through: panics are caught, requests are numbered, writes are
+// bounded, and foreign hosts and origins are turned away.
 package middleware
 
 import (
@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"slices"
+	"time"
 )
 
 // Chain wraps a handler in links, the first outermost.
@@ -70,6 +71,42 @@ func (w *trackedWriter) Write(p []byte) (int, error) {
 
 // Unwrap lets http.ResponseController reach the connection.
 func (w *trackedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// WriteTimeout bounds each write of an answer, so that a client that stopped
+// reading does not hold its request for ever. Unlike the server's own
+// WriteTimeout it does not bound the whole answer, which may be a long stream.
+func WriteTimeout(timeout time.Duration) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			limited := &limitedWriter{ResponseWriter: w, control: http.NewResponseController(w), timeout: timeout}
+			limited.extend() // the connection still has the deadline of the request before
+			next.ServeHTTP(limited, r)
+		})
+	}
+}
+
+// limitedWriter gives each write a deadline of its own.
+type limitedWriter struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	timeout time.Duration
+}
+
+// extend does nothing where the connection knows no deadlines.
+func (w *limitedWriter) extend() { _ = w.control.SetWriteDeadline(time.Now().Add(w.timeout)) }
+
+func (w *limitedWriter) WriteHeader(status int) {
+	w.extend()
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *limitedWriter) Write(p []byte) (int, error) {
+	w.extend()
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *limitedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // RequestIDHeader carries the request's id in every answer.
 const RequestIDHeader = "X-Request-Id"

@@ -9,8 +9,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func ok(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }
@@ -106,7 +109,6 @@ func TestRecover(t *testing.T) {
 		return httptest.NewServer(Chain(h, RequestID, Recover(slog.New(slog.NewTextHandler(&log, nil)))))
 	}
 	before := serve(func(http.ResponseWriter, *http.Request) { panic("secret") })
-	defer before.Close()
 	response, err := http.Get(before.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -116,6 +118,7 @@ func TestRecover(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	before.Close() // the handler has ended
 	id := response.Header.Get(RequestIDHeader)
 	if want := "internal error (request id " + id + ")\n"; response.StatusCode != http.StatusInternalServerError || string(body) != want {
 		t.Errorf("status %d, %q, want 500, %q", response.StatusCode, body, want)
@@ -131,7 +134,6 @@ func TestRecover(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		panic("secret")
 	})
-	defer halfway.Close()
 	response, err = http.Get(halfway.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -140,17 +142,50 @@ func TestRecover(t *testing.T) {
 	if body, err := io.ReadAll(response.Body); err == nil {
 		t.Errorf("half an answer looks whole: %q", body)
 	}
+	halfway.Close()
 
 	aborted := serve(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-	defer aborted.Close()
 	length := log.Len()
 	if response, err := http.Get(aborted.URL); err == nil {
 		response.Body.Close()
 		t.Errorf("an aborted request was answered with %d", response.StatusCode)
 	}
+	aborted.Close()
 	if log.Len() != length {
 		t.Errorf("an aborted request is logged: %s", log.String()[length:])
 	}
+}
+
+// deadlines records the write deadlines that it is given.
+type deadlines struct {
+	http.ResponseWriter
+	set []time.Time
+}
+
+func (d *deadlines) SetWriteDeadline(at time.Time) error {
+	d.set = append(d.set, at)
+	return nil
+}
+
+func TestWriteTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		w := &deadlines{ResponseWriter: httptest.NewRecorder()}
+		h := WriteTimeout(30 * time.Second)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			<-time.After(time.Minute)
+			w.WriteHeader(http.StatusOK)
+			<-time.After(time.Minute)
+			_, _ = io.WriteString(w, "late but alive")
+		}))
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+		var got []time.Duration
+		for _, at := range w.set {
+			got = append(got, at.Sub(start))
+		}
+		if want := []time.Duration{30 * time.Second, 90 * time.Second, 150 * time.Second}; !slices.Equal(got, want) {
+			t.Errorf("deadlines after %v, want %v", got, want)
+		}
+	})
 }
 
 func TestChainOrder(t *testing.T) {
