@@ -312,16 +312,25 @@ func TestTwoCachesOfOneDirectorySeeEachOther(t *testing.T) {
 func TestTwoProcessesWriteOneCache(t *testing.T) {
 	dir := t.TempDir()
 	var running []*exec.Cmd
+	lines := make(chan int)
 	for p := range 2 {
 		cmd, out := startProcess(t, dir, 1000*p+1, 1000*p+300)
 		running = append(running, cmd)
 		go func() {
-			for out.Scan() { //nolint:revive // the pipe has to be read until it ends
+			var kept int
+			for out.Scan() {
+				kept++
 			}
+			lines <- kept
 		}()
 	}
 	c := openCache(t, dir, 0)
 	put(t, c, 5001, 5100)
+	for range running {
+		if kept := <-lines; kept != 300 {
+			t.Errorf("a process kept %d vectors, want 300", kept)
+		}
+	}
 	for _, cmd := range running {
 		if err := cmd.Wait(); err != nil {
 			t.Fatal(err)

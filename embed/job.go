@@ -80,7 +80,7 @@ func (j *job) batches() iter.Seq[[]int] {
 		var bytes, start int
 		for n, i := range j.todo {
 			size := len(j.texts[i])
-			if n > start && (n-start == j.s.o.BatchTexts || bytes+size > j.s.o.BatchBytes) {
+			if n > start && (n-start >= int(j.s.batch.Load()) || bytes+size > j.s.o.BatchBytes) {
 				if !yield(j.todo[start:n]) {
 					return
 				}
@@ -101,36 +101,57 @@ func (j *job) embed(ctx context.Context, batch []int) error {
 	for n, i := range batch {
 		texts[n] = j.texts[i]
 	}
-	vectors, err := j.s.retry(ctx, j.s.o.Patience, func() ([][]float32, error) {
+	vectors, err := retry(ctx, j.s.o, j.s.o.Patience, func() ([][]float32, error) {
 		if err := j.s.gate.pass(ctx); err != nil {
 			return nil, err
 		}
 		vectors, err := j.s.once(ctx, texts, Passage)
-		var refusal *Error
-		if errors.As(err, &refusal) && refusal.Temporary && refusal.RetryAfter > 0 {
+		if refusal, ok := errors.AsType[*Error](err); ok && refusal.Temporary && refusal.RetryAfter > 0 {
 			j.s.gate.pause(refusal.RetryAfter)
 		}
 		return vectors, err
 	})
-	var refusal *Error
-	var text *TextError
-	switch {
-	case err == nil:
+	if err == nil {
 		return j.keep(ctx, batch, vectors)
-	case ctx.Err() != nil:
+	}
+	if ctx.Err() != nil {
 		return err
-	case errors.As(err, &text) && text.Index >= 0 && text.Index < len(batch):
+	}
+	if text, ok := errors.AsType[*TextError](err); ok && text.Index >= 0 && text.Index < len(batch) {
 		return j.without(ctx, batch, text.Index, text.Err)
-	case !errors.As(err, &refusal) || !refusal.TooLarge:
+	}
+	refusal, ok := errors.AsType[*Error](err)
+	switch {
+	case !ok || !refusal.TooLarge:
 		return err
 	case len(batch) == 1:
 		return j.without(ctx, batch, 0, err)
+	default:
+		return j.halve(ctx, batch)
 	}
-	half := len(batch) / 2
-	if err := j.embed(ctx, batch[:half]); err != nil {
+}
+
+// halve does a batch that was more than the model takes in two. When that was
+// not because of a text, the batches from here on are smaller.
+func (j *job) halve(ctx context.Context, batch []int) error {
+	before := j.refused()
+	first, second := batch[:len(batch)/2], batch[len(batch)/2:]
+	if err := j.embed(ctx, first); err != nil {
 		return err
 	}
-	return j.embed(ctx, batch[half:])
+	if err := j.embed(ctx, second); err != nil {
+		return err
+	}
+	for limit := j.s.batch.Load(); j.refused() == before && limit > int64(len(second)); limit = j.s.batch.Load() {
+		j.s.batch.CompareAndSwap(limit, int64(len(second)))
+	}
+	return nil
+}
+
+func (j *job) refused() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.result.Refused)
 }
 
 // without gives up one text of a batch and embeds the others.

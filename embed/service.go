@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 )
+
+// OpenPatience is how long Open waits for a server that is busy.
+const OpenPatience = 30 * time.Second
 
 // Options tune a Service. The zero value is good for a model in the process.
 type Options struct {
@@ -51,10 +55,43 @@ type Service struct {
 	embedder Embedder
 	o        Options
 	gate     gate
+	// batch is the most texts of a batch: at first Options.BatchTexts, and less
+	// once the model was seen to take less.
+	batch atomic.Int64
 }
 
 // NewService returns a service around an embedder.
 func NewService(e Embedder, o Options) *Service {
+	o = o.withDefaults()
+	limit := rate.Inf
+	if o.RequestsPerMinute > 0 {
+		limit = rate.Limit(float64(o.RequestsPerMinute) / 60)
+	}
+	s := &Service{embedder: e, o: o, gate: gate{limiter: rate.NewLimiter(limit, 1)}}
+	s.batch.Store(int64(o.BatchTexts))
+	return s
+}
+
+// Open opens an embedder and returns a service around it. A server that answers,
+// but cannot serve now, is given OpenPatience; one that does not answer is an
+// error at once.
+func Open(ctx context.Context, open func(context.Context) (Embedder, error), o Options) (*Service, error) {
+	e, err := retry(ctx, o.withDefaults(), OpenPatience, func() (Embedder, error) {
+		e, err := open(ctx)
+		if refusal, ok := errors.AsType[*Error](err); ok && refusal.Status == 0 {
+			final := *refusal
+			final.Temporary = false
+			return nil, &final
+		}
+		return e, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open the embedder: %w", err)
+	}
+	return NewService(e, o), nil
+}
+
+func (o Options) withDefaults() Options {
 	o.BatchTexts = orDefault(o.BatchTexts, 32)
 	o.BatchBytes = orDefault(o.BatchBytes, 256<<10)
 	o.Concurrency = orDefault(o.Concurrency, 1)
@@ -64,11 +101,7 @@ func NewService(e Embedder, o Options) *Service {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	limit := rate.Inf
-	if o.RequestsPerMinute > 0 {
-		limit = rate.Limit(float64(o.RequestsPerMinute) / 60)
-	}
-	return &Service{embedder: e, o: o, gate: gate{limiter: rate.NewLimiter(limit, 1)}}
+	return o
 }
 
 func orDefault[T int | time.Duration](v, def T) T {
@@ -124,7 +157,7 @@ func (s *Service) EmbedPassages(ctx context.Context, texts []string, progress fu
 func (s *Service) EmbedQuery(ctx context.Context, text string) ([]float32, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.o.QueryPatience)
 	defer cancel()
-	vectors, err := s.retry(ctx, s.o.QueryPatience, func() ([][]float32, error) {
+	vectors, err := retry(ctx, s.o, s.o.QueryPatience, func() ([][]float32, error) {
 		return s.once(ctx, []string{text}, Query)
 	})
 	if err == nil {
@@ -137,42 +170,43 @@ func (s *Service) EmbedQuery(ctx context.Context, text string) ([]float32, error
 }
 
 // retry tries op until it succeeds, fails for good, or patience or attempts end.
-func (s *Service) retry(ctx context.Context, patience time.Duration, op func() ([][]float32, error)) ([][]float32, error) {
+func retry[T any](ctx context.Context, o Options, patience time.Duration, op func() (T, error)) (T, error) {
 	wait := backoff.NewExponentialBackOff()
 	wait.Multiplier = 2
 	wait.MaxInterval = 30 * time.Second
+	var none T
 	var last error
-	vectors, err := backoff.Retry(ctx, func() ([][]float32, error) {
-		vectors, err := op()
+	done, err := backoff.Retry(ctx, func() (T, error) {
+		done, err := op()
 		if err == nil {
-			return vectors, nil
+			return done, nil
 		}
 		last = err
-		var refusal *Error
+		refusal, ok := errors.AsType[*Error](err)
 		switch {
-		case !errors.As(err, &refusal) || !refusal.Temporary:
-			return nil, backoff.Permanent(err)
+		case !ok || !refusal.Temporary:
+			return none, backoff.Permanent(err)
 		case refusal.RetryAfter > 0:
-			return nil, &backoff.RetryAfterError{Duration: refusal.RetryAfter}
+			return none, &backoff.RetryAfterError{Duration: refusal.RetryAfter}
 		default:
-			return nil, err
+			return none, err
 		}
 	},
 		backoff.WithBackOff(wait),
-		backoff.WithMaxTries(uint(s.o.Attempts)),
+		backoff.WithMaxTries(uint(o.Attempts)),
 		backoff.WithMaxElapsedTime(patience),
 		backoff.WithNotify(func(_ error, wait time.Duration) {
-			s.o.Log.LogAttrs(ctx, slog.LevelWarn, "embedding will be tried again",
+			o.Log.LogAttrs(ctx, slog.LevelWarn, "embedding will be tried again",
 				slog.Duration("wait", wait), slog.String("error", last.Error()))
 		}),
 	)
 	switch ended := ctx.Err(); {
 	case err == nil:
-		return vectors, nil
+		return done, nil
 	case ended != nil && !errors.Is(last, ended):
-		return nil, fmt.Errorf("%w while waiting to try again after: %w", ended, last)
+		return none, fmt.Errorf("%w while waiting to try again after: %w", ended, last)
 	default:
-		return nil, last
+		return none, last
 	}
 }
 

@@ -420,6 +420,36 @@ func TestABatchThatIsTooLargeIsHalved(t *testing.T) {
 	}
 }
 
+func TestBatchesShrinkToWhatTheModelTakes(t *testing.T) {
+	m := &model{before: atMost(10, 200)}
+	s := embed.NewService(m, embed.Options{})
+	for range 2 {
+		if _, err := s.EmbedPassages(t.Context(), numbered(64), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sizes := m.sizes()
+	again := sizes[len(sizes)-8:]
+	if diff := cmp.Diff([]int{8, 8, 8, 8, 8, 8, 8, 8}, again); diff != "" {
+		t.Errorf("batches of the second call (-want +got):\n%s", diff)
+	}
+}
+
+func TestATextThatIsTooLongDoesNotShrinkTheBatches(t *testing.T) {
+	m := &model{before: atMost(32, 31)}
+	s := embed.NewService(m, embed.Options{})
+	if got, err := s.EmbedPassages(t.Context(), numbered(32), nil); err != nil || len(got.Refused) != 1 {
+		t.Fatalf("refused %v, error %v", got.Refused, err)
+	}
+	m.batches = nil
+	if _, err := s.EmbedPassages(t.Context(), numbered(31), nil); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]int{31}, m.sizes()); diff != "" {
+		t.Errorf("batches (-want +got):\n%s", diff)
+	}
+}
+
 func TestATextThatIsTooLongIsLeftOutAlone(t *testing.T) {
 	m := &model{before: atMost(32, 6)}
 	texts := append(numbered(8), numbered(7)[6])
@@ -587,6 +617,30 @@ func TestAnInterruptEndsAWait(t *testing.T) {
 			t.Errorf("after %s: %v", time.Since(start), err)
 		}
 	})
+}
+
+func TestOpeningWaitsForABusyServerOnly(t *testing.T) {
+	refusals := func(status int) (open func(context.Context) (embed.Embedder, error), tries *int) {
+		tries = new(int)
+		return func(context.Context) (embed.Embedder, error) {
+			if *tries++; *tries < 3 {
+				return nil, &embed.Error{Op: "open", Status: status, Temporary: status != 401, Err: errors.New("no")}
+			}
+			return &model{}, nil
+		}, tries
+	}
+	for status, want := range map[int]int{503: 3, 401: 1, 0: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			open, tries := refusals(status)
+			s, err := embed.Open(t.Context(), open, embed.Options{})
+			if *tries != want || (err == nil) != (want == 3) {
+				t.Errorf("status %d: %d tries, error %v, want %d tries", status, *tries, err, want)
+			}
+			if err == nil && s.Dimension() != 2 {
+				t.Errorf("Dimension = %d", s.Dimension())
+			}
+		})
+	}
 }
 
 func TestAQueryIsEmbeddedAsAQuery(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -161,8 +162,8 @@ func TestVectorsAreReadInEveryFormThatServersWrite(t *testing.T) {
 	const dimension = 1536
 	reversed := func(w http.ResponseWriter, r request) {
 		var data []entry
-		for i := len(r.Input) - 1; i >= 0; i-- {
-			data = append(data, entry{"index": i, "embedding": vector(r.Input[i], dimension)})
+		for i, text := range slices.Backward(r.Input) {
+			data = append(data, entry{"index": i, "embedding": vector(text, dimension)})
 		}
 		write(w, data)
 	}

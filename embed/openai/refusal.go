@@ -88,8 +88,7 @@ func (m *Model) refusal(ctx context.Context, a *answer, err error) error {
 		Op:         fmt.Sprintf("embed a batch of %d with %s", a.texts, m.where),
 		RetryAfter: a.retryAfter,
 	}
-	var sent *url.Error
-	if errors.As(err, &sent) {
+	if sent, ok := errors.AsType[*url.Error](err); ok {
 		err = sent.Err
 	}
 	switch {
