@@ -2,6 +2,7 @@ package extract
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -60,10 +61,16 @@ func (p *page) markChrome() {
 			p.parts[n] = chrome
 		}
 	}
-	p.markBelow(p.body, false)
+	var known []*html.Node
+	for _, s := range p.gen.content {
+		if known = selected(p.root, s); len(known) > 0 {
+			break
+		}
+	}
+	p.markBelow(p.body, slices.Contains(known, p.body), known)
 }
 
-func (p *page) markBelow(n *html.Node, inMain bool) {
+func (p *page) markBelow(n *html.Node, inMain bool, known []*html.Node) {
 	for c := range children(n) {
 		if p.parts[c] != content {
 			continue
@@ -71,14 +78,14 @@ func (p *page) markBelow(n *html.Node, inMain bool) {
 		if is(c, atom.Pre) {
 			continue
 		}
-		inside := inMain || is(c, atom.Main, atom.Article) || attr(c, "role") == "main"
+		inside := inMain || is(c, atom.Main, atom.Article) || attr(c, "role") == "main" || slices.Contains(known, c)
 		if k := p.partOf(c, inMain); k != content && p.mayDrop(c) {
 			p.parts[c] = k
 			if k == chrome {
 				continue
 			}
 		}
-		p.markBelow(c, inside)
+		p.markBelow(c, inside, known)
 	}
 }
 
@@ -108,7 +115,7 @@ func (p *page) partOf(n *html.Node, inMain bool) part {
 			return chrome
 		}
 	case atom.Header, atom.Aside:
-		if !inMain && find(n, func(e *html.Node) bool { return is(e, atom.H1, atom.Main, atom.Article) }) == nil {
+		if !inMain && !holdsTitle(n) {
 			return chrome
 		}
 	case atom.Form, atom.Search:
@@ -128,38 +135,51 @@ func (p *page) partOf(n *html.Node, inMain bool) part {
 			return chrome
 		}
 	case "banner", "complementary":
-		if !inMain && find(n, func(e *html.Node) bool { return is(e, atom.H1, atom.Main) }) == nil {
+		if !inMain && !holdsTitle(n) {
 			return chrome
 		}
 	case "doc-toc", "directory":
 		return listing
 	}
 	for c := range classes(n) {
-		if k := partByName(kebab(c), inMain); k != content {
+		name := kebab(c)
+		if k := partByName(name); k != content {
 			return k
+		}
+		if !inMain && pageFrame(name) && !holdsTitle(n) {
+			return chrome
+		}
+		if c == "contents" && hasClass(n, "local", "topic") {
+			return listing
 		}
 	}
 	if id := attr(n, "id"); id != "" && !inMain && is(n, atom.Div, atom.Aside, atom.Ul, atom.Ol, atom.Table, atom.Header, atom.P, atom.A) {
-		if k := partByName(kebab(id), inMain); k != content {
-			return k
+		name := kebab(id)
+		if k := partByName(name); (k != content || pageFrame(name)) && !holdsTitle(n) {
+			return max(k, chrome)
 		}
 	}
 	return p.partByWords(n)
+}
+
+// holdsTitle reports whether the page's title or main content may stand in n.
+func holdsTitle(n *html.Node) bool {
+	return find(n, func(e *html.Node) bool { return is(e, atom.H1, atom.Main, atom.Article) }) != nil
 }
 
 // namesListing reports whether a nav element is a table of contents that may
 // list other pages.
 func namesListing(n *html.Node) bool {
 	for c := range classes(n) {
-		if partByName(kebab(c), true) == listing {
+		if partByName(kebab(c)) == listing {
 			return true
 		}
 	}
 	return attr(n, "role") == "doc-toc"
 }
 
-// partByName tells what a class or an id in kebab-case means.
-func partByName(name string, inMain bool) part {
+// partByName tells what a class or an id in kebab-case means wherever it stands.
+func partByName(name string) part {
 	switch name {
 	case "toc", "toctree-wrapper", "toctree", "table-of-contents", "tableofcontents", "toc-tree", "local-toc", "localtoc", "page-toc", "minitoc", "mini-toc":
 		return listing
@@ -182,22 +202,28 @@ func partByName(name string, inMain bool) part {
 		"search-form", "search-box", "searchbox", "search-bar", "search-modal", "searchbar",
 		"footer", "site-footer", "page-footer", "doc-footer", "docs-footer", "article-footer", "global-footer", "colophon",
 		"sidebar-toc", "toc-sidebar", "on-this-page", "onthispage", "page-toc-sidebar", "bd-sidebar", "bd-toc", "bd-sidebar-primary", "bd-sidebar-secondary", "right-sidebar", "left-sidebar", "sidebar-left", "sidebar-right",
-		"headerlink", "viewcode-link", "viewcode-back", "mw-editsection", "printfooter", "noprint", "no-print":
+		"headerlink", "viewcode-link", "viewcode-back", "mw-editsection", "printfooter", "noprint", "no-print", "d-print-none":
 		return chrome
 	}
 	if cookieNotice.MatchString(name) {
 		return chrome
 	}
-	if inMain {
-		return content
+	if strings.HasPrefix(name, "feedback--") || strings.HasPrefix(name, "td-page-meta") {
+		return chrome
 	}
+	return content
+}
+
+// pageFrame reports whether a class or an id means a part of the frame around
+// the main area; within it the same names are used for content.
+func pageFrame(name string) bool {
 	switch name {
 	case "sidebar", "side-bar", "sidebar-nav", "sidebar-menu", "sidebar-wrapper", "sidebar-container", "nav-sidebar", "docs-sidebar", "doc-sidebar", "menu", "main-menu", "top-menu", "mega-menu", "mobile-menu", "menu-bar",
 		"header", "site-header", "page-header", "top-bar", "topbar", "top", "masthead", "global-header", "app-bar", "toolbar", "titlearea", "main-nav", "globalnav",
 		"banner", "notice-bar", "alert-bar", "ads", "ad", "promo", "popup", "modal", "overlay", "backdrop", "tooltip", "drawer", "comments", "disqus-thread", "related", "related-posts", "social-media", "copyright", "legal", "skip":
-		return chrome
+		return true
 	}
-	return content
+	return false
 }
 
 var cookieNotice = regexp.MustCompile(`^(?:(?:js|site|global|eu|the)-)?(?:cookies?|consent|gdpr|ccpa|privacy)(?:-(?:consent|law|policy|notice|privacy))*-(?:banner|bar|notice|pop-?up|modal|dialog|overlay|message|wrapper|container|box|info|warning|prompt|toast|alert|root|layer|manager)$|^(?:onetrust|cybotcookiebot|cookiebot|osano|cky|cc-window|cc-banner|cookielaw|cookiefirst|usercentrics|termly|iubenda-cs)|^(?:cookie|gdpr)-?(?:consent|notice|banner|bar|popup)$`)
@@ -255,7 +281,7 @@ func (p *page) partByWords(n *html.Node) part {
 			return chrome
 		}
 	case s.text <= 150 && is(n, atom.Div, atom.P, atom.Section, atom.Aside, atom.Fieldset):
-		if askFeedback.MatchString(flatText(n)) {
+		if text := flatText(n); askFeedback.MatchString(text) || s.text <= 80 && lastChange.MatchString(text) {
 			return chrome
 		}
 		fallthrough
@@ -266,7 +292,7 @@ func (p *page) partByWords(n *html.Node) part {
 		if is(n, atom.Div, atom.P, atom.Table, atom.Ul) && 3*s.link >= 2*s.text && s.text <= 400 && stepLinks(n) {
 			return chrome
 		}
-		if is(n, atom.Ul, atom.Ol) && 100*s.link >= 95*s.text && p.pointsInside(n) {
+		if is(n, atom.Ul, atom.Ol) && 100*s.link >= 95*s.text && p.pointsInside(n, 3) {
 			return chrome
 		}
 	}
@@ -275,6 +301,7 @@ func (p *page) partByWords(n *html.Node) part {
 
 var (
 	pageAction  = regexp.MustCompile(`(?i)^\W*(?:(?:edit|improve|suggest (?:an? )?(?:edits?|changes?)(?: (?:to|on))?|fix|report (?:an? )?(?:issue|problem|bug)s?(?: (?:with|on|about))?|view(?: source)?(?: of)?|open an issue (?:with|on|about)|print|download)\s+(?:(?:this|the)\s+)?(?:page|doc|docs|article|section|documentation|content|source)?(?:\s*(?:on|in|at) (?:github|gitlab|bitbucket|codeberg))?|(?:edit|view|find us|report an issue|view source|show source|page source|source)\s+on (?:github|gitlab|bitbucket|codeberg)|(?:view|show|page) (?:page )?source|skip to (?:main |primary )?(?:content|navigation)|back to top|return to top|scroll to top|copy page|copy (?:link|code)|suggest edits?|raise issue|report an issue)\W*$`)
+	lastChange  = regexp.MustCompile(`(?i)^(?:this page was )?last (?:updated|modified|edited|changed|built|reviewed|generated)\b.{0,40}\d`)
 	askFeedback = regexp.MustCompile(`(?i)^(?:was|is|did|do|does|were|how|rate)\b[^?]{0,40}\b(?:this (?:page|article|section|document|documentation|doc|topic|content|guide|information|answer)|these docs)\b[^.?]{0,30}(?:helpful|useful|help(?: you)?|answer|find|problem|like)?[^.?]{0,30}\?`)
 )
 
@@ -297,9 +324,9 @@ func stepLinks(n *html.Node) bool {
 	return steps >= 2 && links <= 8 && (strings.Contains(text, "next") || strings.Contains(text, "prev"))
 }
 
-// pointsInside reports whether a list has three links or more and all lead to
-// places of this page.
-func (p *page) pointsInside(list *html.Node) bool {
+// pointsInside reports whether a list has at least so many links and all lead
+// to places of this page.
+func (p *page) pointsInside(list *html.Node, least int) bool {
 	links := 0
 	for e := range elements(list) {
 		if e.DataAtom != atom.A || !hasAttr(e, "href") {
@@ -311,5 +338,5 @@ func (p *page) pointsInside(list *html.Node) bool {
 		}
 		links++
 	}
-	return links >= 3
+	return links >= least
 }

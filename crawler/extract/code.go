@@ -15,7 +15,7 @@ func (r *renderer) isCode(n *html.Node) bool {
 	case atom.Code:
 		return r.outline.wraps[n]
 	case atom.Div:
-		return hasClass(n, "fragment", "member-signature", "memberSignature", "memproto")
+		return hasClass(n, "fragment", "type-signature", "member-signature", "memberSignature", "memproto")
 	}
 	return false
 }
@@ -25,7 +25,7 @@ func (r *renderer) code(out *blocks, n *html.Node) {
 	var c codeText
 	if hasClass(n, "memproto") {
 		// Doxygen sets a signature as a table.
-		c.b.WriteString(flatText(n))
+		c.b.WriteString(r.title(n))
 	} else {
 		c.add(n, r.parts)
 	}
@@ -49,9 +49,16 @@ type codeText struct {
 	b strings.Builder
 	// due says that a line element ended and its line break has not come yet.
 	due bool
+	// gutter says that Doxygen's line number was left out, and the space after
+	// it has not come yet.
+	gutter bool
 }
 
 func (c *codeText) write(s string) {
+	if c.gutter {
+		s = strings.TrimPrefix(s, " ")
+		c.gutter = false
+	}
 	if s == "" {
 		return
 	}
@@ -67,7 +74,9 @@ func (c *codeText) add(n *html.Node, parts map[*html.Node]part) {
 		switch {
 		case k.Type == html.TextNode:
 			c.write(k.Data)
-		case k.Type != html.ElementNode || parts[k] == chrome || isGutter(k) || k.DataAtom == atom.Button:
+		case k.Type != html.ElementNode || parts[k] == chrome || k.DataAtom == atom.Button:
+		case isGutter(k):
+			c.gutter = hasClass(k, "lineno") && is(n, atom.Div)
 		case k.DataAtom == atom.Br:
 			c.b.WriteByte('\n')
 			c.due = false
@@ -150,7 +159,7 @@ func countCode(n *html.Node) int {
 }
 
 func languageOf(n *html.Node) string {
-	for _, key := range []string{"data-lang", "data-language", "data-code-lang", "lang-name"} {
+	for _, key := range []string{"data-lang", "data-language", "language"} {
 		if l := cleanLanguage(attr(n, key)); l != "" {
 			return l
 		}

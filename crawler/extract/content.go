@@ -11,7 +11,12 @@ import (
 // text is. What is found with a selector has to hold a fair part of the text.
 func (p *page) roots(sel cascadia.SelectorGroup) []*html.Node {
 	if sel != nil {
-		if nodes := outermost(cascadia.QueryAll(p.body, sel)); p.textOf(nodes) > 0 {
+		nodes := outermost(cascadia.QueryAll(p.body, sel))
+		for _, n := range nodes {
+			delete(p.parts, n)
+			p.measure(n, false)
+		}
+		if p.textOf(nodes) > 0 {
 			return nodes
 		}
 	}
@@ -74,7 +79,7 @@ func (p *page) settleListings(roots []*html.Node) {
 		p.gather(r, &listings, &beside)
 	}
 	for _, n := range listings {
-		if beside >= enoughText || p.pointsInside(n) {
+		if beside >= enoughText || p.pointsInside(n, 1) {
 			p.parts[n] = chrome
 		} else {
 			delete(p.parts, n)
@@ -90,7 +95,7 @@ func (p *page) gather(n *html.Node, listings *[]*html.Node, beside *int) {
 	case n.Type == html.TextNode:
 		*beside += countVisible(n.Data)
 		return
-	case n.Type != html.ElementNode || p.parts[n] == chrome || headingLevel(n) > 0:
+	case n.Type != html.ElementNode || p.parts[n] == chrome || p.level(n) > 0:
 		return
 	case p.parts[n] == listing:
 		*listings = append(*listings, n)

@@ -82,6 +82,7 @@ type page struct {
 	size      map[*html.Node]size
 	all       size
 	isRoot    map[*html.Node]bool
+	titles    map[*html.Node]bool // titles that are not written as headings
 	outline   outline
 	signals   Signals
 	doc       docseek.Document
@@ -104,6 +105,7 @@ func newPage(u *url.URL, src source) (*page, error) {
 		parts:  map[*html.Node]part{},
 		size:   map[*html.Node]size{},
 		isRoot: map[*html.Node]bool{},
+		titles: map[*html.Node]bool{},
 	}
 	p.signals.TooDeep, p.signals.Truncated = deep, truncated
 	p.body = find(root, func(n *html.Node) bool { return is(n, atom.Body, atom.Frameset) })
@@ -116,13 +118,18 @@ func newPage(u *url.URL, src source) (*page, error) {
 func (p *page) read(sel cascadia.SelectorGroup) {
 	p.readHead()
 	p.gen = recognise(p.head.generator, p.mark)
+	if p.gen.title != "" {
+		for _, n := range selected(p.body, p.gen.title) {
+			p.titles[n] = true
+		}
+	}
 	p.own()
 	p.labelPanels()
 	p.prune(p.body)
 	p.measure(p.body, false)
 	p.signals.VisibleChars = p.size[p.body].text
 	p.markChrome()
-	p.measure(p.body, false)
+	p.remeasure()
 	roots := p.roots(sel)
 	p.doc.Sections = p.sectionsOf(roots)
 	if !shows(p.doc.Sections) && roots[0] != p.body {
@@ -131,13 +138,23 @@ func (p *page) read(sel cascadia.SelectorGroup) {
 	if !shows(p.doc.Sections) {
 		// All of it looks like chrome: better the whole page than nothing.
 		clear(p.parts)
-		p.measure(p.body, false)
-		roots = []*html.Node{p.body}
-		p.doc.Sections = p.sectionsOf(roots)
+		p.remeasure()
+		p.doc.Sections = p.sectionsOf([]*html.Node{p.body})
+	}
+	if !shows(p.doc.Sections) && p.signals.VisibleChars > 0 {
+		var l line
+		l.text(rawText(p.body))
+		p.doc.Sections = []docseek.Section{{Markdown: resolve(l.String())}}
 	}
 	p.doc.Title = p.pageTitle()
 	p.signals.NeedsJS = p.shell && p.signals.VisibleChars < shellText
 	p.signals.NotFound = p.signals.KeptChars < 2000 && (missing.MatchString(p.doc.Title) || missing.MatchString(p.head.title))
+}
+
+// remeasure fills p.size anew, after p.parts has changed.
+func (p *page) remeasure() {
+	clear(p.size)
+	p.measure(p.body, false)
 }
 
 func (p *page) sectionsOf(roots []*html.Node) []docseek.Section {
@@ -176,13 +193,6 @@ func (p *page) pageTitle() string {
 		}
 		if first == "" {
 			first = s.Title
-		}
-	}
-	if p.gen.title != "" {
-		for _, n := range selected(p.body, p.gen.title) {
-			if t := p.title(n); t != "" {
-				return t
-			}
 		}
 	}
 	if h1 := find(p.body, func(n *html.Node) bool { return n.DataAtom == atom.H1 && p.parts[n] != chrome }); h1 != nil {

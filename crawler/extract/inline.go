@@ -400,13 +400,15 @@ func (r *renderer) checkbox(l *line, n *html.Node) {
 	if attr(n, "type") != "checkbox" || within(n.Parent, func(e *html.Node) bool { return e.DataAtom == atom.Li }) == nil {
 		return
 	}
-	box := "[ ] "
+	if l.last != 0 {
+		return
+	}
 	if hasAttr(n, "checked") {
-		box = "[x] "
+		l.raw("[x]")
+	} else {
+		l.raw("[ ]")
 	}
-	if l.last == 0 {
-		l.raw(box)
-	}
+	l.gap()
 }
 
 // altText is what stands for a picture.

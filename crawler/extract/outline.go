@@ -38,7 +38,7 @@ func (p *page) planBelow(n *html.Node, quiet bool) (starts, blocks bool) {
 			continue
 		}
 		switch {
-		case headingLevel(c) > 0:
+		case p.level(c) > 0:
 			blocks = true
 			if p.startsSection(c, quiet) {
 				o.starts[c] = true
@@ -56,8 +56,9 @@ func (p *page) planBelow(n *html.Node, quiet bool) (starts, blocks bool) {
 		if s {
 			o.holds[c] = true
 		}
-		if b && inlineTag(c) {
+		if _, admonition := admonitionKind(c); inlineTag(c) && (b || admonition) {
 			o.wraps[c] = true
+			b = true
 		}
 		starts = starts || s
 		blocks = blocks || b || !inlineTag(c)
@@ -87,14 +88,27 @@ func (p *page) startsSection(h *html.Node, quiet bool) bool {
 	if !quiet {
 		return true
 	}
-	id := attr(h, "id")
-	return id != "" && p.owner[id] == h || p.permalinkTarget(h) != ""
+	return p.ownID(h) != "" || p.permalinkTarget(h) != "" || p.sectionID(h) != "" || p.innerAnchor(h) != ""
+}
+
+// level is 1 to 6 for a heading, also for what a generator writes as one
+// without its being one, else 0.
+func (p *page) level(n *html.Node) int {
+	if p.titles[n] {
+		return 1
+	}
+	l := headingLevel(n)
+	if l == 2 && hasClass(n, "memtitle") {
+		return 3 // Doxygen: a member, below the heading of its group
+	}
+	return l
 }
 
 // isEntryList reports whether a definition list is one of reference entries:
 // some of its terms have an anchor.
 func (p *page) isEntryList(dl *html.Node) bool {
-	if hasClass(dl, "footnote", "citation", "toc", "field-list", "simple") {
+	if hasClass(dl, "footnote", "citation", "toc", "field-list", "simple") ||
+		within(dl, func(n *html.Node) bool { return hasClass(n, "index", "indexdiv", "genindex") }) != nil {
 		return false
 	}
 	for t := range terms(dl) {
@@ -187,7 +201,7 @@ func (p *page) permalinkTarget(h *html.Node) string {
 		}
 	}
 	for _, s := range []*html.Node{nextElement(h), prevElement(h)} {
-		if s == nil || !is(s, atom.A) || headingLevel(h) == 0 {
+		if s == nil || !is(s, atom.A) || p.level(h) == 0 {
 			continue
 		}
 		if id := p.linkTarget(s); id != "" && isPermalink(s) && (p.owner[id] == h || contains(p.owner[id], h) || contains(h, p.owner[id]) || p.owner[id] == s) {
@@ -233,7 +247,7 @@ var permalinkWords = regexp.MustCompile(`(?i)^\W*(?:permalink|permanent link|dir
 
 // sectionID is the id of the section that a heading opens.
 func (p *page) sectionID(h *html.Node) string {
-	for at := h; opens(at); {
+	for at := h; p.opens(at); {
 		parent := at.Parent
 		if parent == nil || parent.Type != html.ElementNode || is(parent, atom.Body, atom.Html, atom.Main) {
 			return ""
@@ -252,9 +266,9 @@ func (p *page) sectionID(h *html.Node) string {
 }
 
 // opens reports whether nothing is shown before n in its parent.
-func opens(n *html.Node) bool {
+func (p *page) opens(n *html.Node) bool {
 	for s := n.PrevSibling; s != nil; s = s.PrevSibling {
-		if !blank(s) {
+		if p.parts[s] != chrome && !blank(s) {
 			return false
 		}
 	}
@@ -380,7 +394,7 @@ func (p *page) appendTitle(b *strings.Builder, n *html.Node, buttons bool) {
 			b.WriteString(c.Data)
 		case c.Type != html.ElementNode || p.parts[c] == chrome && !is(c, atom.Button):
 		case c.DataAtom == atom.Button && !buttons:
-		case isPermalink(c):
+		case isPermalink(c), hasClass(c, "VPBadge", "badge", "sl-badge"):
 		case c.DataAtom == atom.Br:
 			b.WriteByte(' ')
 		case c.DataAtom == atom.Img:

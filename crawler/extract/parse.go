@@ -16,8 +16,9 @@ const (
 	// maxDepth is how deep elements may nest before wrappers are left out; the
 	// parser itself gives up at 512 (golang.org/x/net/html).
 	maxDepth = 300
-	// maxDepthAny is how deep any element may nest.
-	maxDepthAny = 450
+	// maxDepthAny is how deep any element may nest. The parser adds elements of
+	// its own: a tbody to each table.
+	maxDepthAny = 360
 	// maxFormatting is how many formatting elements may be open: the parser
 	// repeats all of them in every paragraph (HTML §13.2.4.3).
 	maxFormatting = 40
@@ -26,11 +27,12 @@ const (
 // parse reads HTML as a browser would, with bounds. deep says that elements
 // were left out because they nest too deep.
 func parse(body []byte, xhtml bool) (root *html.Node, deep bool, err error) {
-	body, deep = reshape(body, shape{xhtml: xhtml, depth: maxDepth})
+	body, deep = reshape(body, shape{xhtml: xhtml, depth: maxDepth, depthAny: maxDepthAny})
 	if root, err = html.Parse(bytes.NewReader(body)); err == nil {
 		return root, deep, nil
 	}
-	body, _ = reshape(body, shape{xhtml: xhtml})
+	// What the parser made of it nests deeper than its tags do.
+	body, _ = reshape(body, shape{xhtml: xhtml, depthAny: maxDepthAny / 4})
 	if root, err = html.Parse(bytes.NewReader(body)); err != nil {
 		return nil, true, fmt.Errorf("parse HTML: %w", err)
 	}
@@ -54,14 +56,16 @@ func reshape(body []byte, s shape) ([]byte, bool) {
 
 // shape follows how the tags of a page nest, without building a tree.
 type shape struct {
-	xhtml   bool
-	depth   int // how deep wrappers may nest
-	open    []openTag
-	count   map[string]int // of open elements, by name
-	format  map[string]int // of formatting elements without an end tag so far, by name
-	active  int            // their number
-	deep    bool
-	changed bool
+	xhtml    bool
+	depth    int // how deep wrappers may nest
+	depthAny int // how deep any element may nest
+	open     []openTag
+	kept     int            // number of open elements that are not left out
+	count    map[string]int // of open elements, by name
+	format   map[string]int // of formatting elements without an end tag so far, by name
+	active   int            // their number
+	deep     bool
+	changed  bool
 }
 
 type openTag struct {
@@ -117,8 +121,10 @@ func (s *shape) start(tag []byte) bool {
 		s.format[name]++
 	}
 	s.imply(tag)
-	keep := len(s.open) < s.depth || len(s.open) < maxDepthAny && !wrapper(tag)
-	if !keep {
+	keep := s.kept < s.depth || s.kept < s.depthAny && !wrapper(tag)
+	if keep {
+		s.kept++
+	} else {
 		s.deep = true
 	}
 	s.open = append(s.open, openTag{name: name, kept: keep})
@@ -147,6 +153,9 @@ func (s *shape) pop() openTag {
 	last := s.open[len(s.open)-1]
 	s.open = s.open[:len(s.open)-1]
 	s.count[last.name]--
+	if last.kept {
+		s.kept--
+	}
 	return last
 }
 

@@ -60,7 +60,7 @@ func (p *page) render(roots []*html.Node) []docseek.Section {
 	r := &renderer{page: p, taken: map[string]bool{}}
 	for _, n := range roots {
 		switch {
-		case headingLevel(n) > 0 || r.isCode(n) || is(n, atom.Table, atom.Ul, atom.Ol, atom.Dl):
+		case r.level(n) > 0 || r.isCode(n) || is(n, atom.Table, atom.Ul, atom.Ol, atom.Dl):
 			r.block(&r.top, n)
 		default:
 			r.flow(&r.top, n)
@@ -117,6 +117,7 @@ func (r *renderer) enter(title, anchor string) (leave func()) {
 		lvl = path[len(path)-1].level + 1
 	}
 	r.open(title, lvl, anchor)
+	r.cur.Entry = true
 	r.resumed = false
 	r.floor = lvl + 1
 	return func() {
@@ -188,9 +189,11 @@ func (r *renderer) block(out *blocks, n *html.Node) {
 		r.admonition(out, n, kind)
 		return
 	}
-	switch n.DataAtom {
-	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
+	if r.level(n) > 0 {
 		r.heading(out, n)
+		return
+	}
+	switch n.DataAtom {
 	case atom.Ul, atom.Ol, atom.Menu, atom.Dir:
 		r.list(out, n)
 	case atom.Dl:
@@ -201,6 +204,12 @@ func (r *renderer) block(out *blocks, n *html.Node) {
 		r.definitions(out, n)
 	case atom.Table:
 		r.table(out, n)
+	case atom.Div:
+		if hasClass(n, "summary-table", "details-table") {
+			r.gridTable(out, n)
+			return
+		}
+		r.container(out, n)
 	case atom.Blockquote:
 		r.quote(out, n)
 	case atom.Hr:
@@ -257,7 +266,7 @@ func (r *renderer) heading(out *blocks, n *html.Node) {
 		}
 		return
 	}
-	r.open(title, max(headingLevel(n), r.floor), r.anchor(n))
+	r.open(title, max(r.level(n), r.floor), r.anchor(n))
 	r.resumed = false
 }
 
@@ -481,7 +490,7 @@ func (r *renderer) quoted(s string) string {
 // details writes a disclosure: its summary in bold, then what it discloses.
 func (r *renderer) details(out *blocks, n *html.Node) {
 	for c := range children(n) {
-		if c.DataAtom != atom.Summary {
+		if c.DataAtom != atom.Summary || r.parts[c] == chrome {
 			continue
 		}
 		if r.outline.holds[c] {

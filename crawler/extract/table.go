@@ -62,7 +62,7 @@ func (r *renderer) rowsOf(table *html.Node) []row {
 }
 
 // table writes a table: data as a GFM table, or row by row where cells hold
-// whole blocks of code; what only lays out the page as its content.
+// blocks of code or are all of the row; what only lays out the page as its content.
 func (r *renderer) table(out *blocks, n *html.Node) {
 	rows := r.rowsOf(n)
 	if r.laysOut(n, rows) {
@@ -80,10 +80,16 @@ func (r *renderer) table(out *blocks, n *html.Node) {
 	if len(grid) == 0 {
 		return
 	}
-	if holdsCodeBlock(n) {
-		r.records(out, rows, flatten(grid[:heads]))
+	header := flatten(grid[:heads])
+	if len(header) <= 1 && r.holdsBlocks(rows) || holdsCodeBlock(n) {
+		r.records(out, rows, header)
 		return
 	}
+	writeGrid(out, grid, heads)
+}
+
+// writeGrid writes rows of cells, the first of which are the header.
+func writeGrid(out *blocks, grid [][]string, heads int) {
 	header := flatten(grid[:heads])
 	width := len(header)
 	for _, g := range grid[heads:] {
@@ -252,6 +258,27 @@ func (r *renderer) cell(n *html.Node) string {
 	return strings.ReplaceAll(s, "|", `\|`)
 }
 
+// gridTable writes the tables that JavaDoc lays out by style sheet: their cells
+// are children of one element, and the first of each row says so.
+func (r *renderer) gridTable(out *blocks, n *html.Node) {
+	var grid [][]string
+	heads := 0
+	for c := range children(n) {
+		if r.parts[c] == chrome {
+			continue
+		}
+		if len(grid) == 0 || hasClass(c, "col-first", "col-summary-item-name", "col-constructor-name", "col-plain") {
+			grid = append(grid, nil)
+		}
+		last := len(grid) - 1
+		grid[last] = append(grid[last], r.cell(c))
+		if last == 0 && hasClass(c, "table-header") {
+			heads = 1
+		}
+	}
+	writeGrid(out, grid, heads)
+}
+
 // laysOut reports whether a table only lays out the page.
 func (r *renderer) laysOut(n *html.Node, rows []row) bool {
 	if role := attr(n, "role"); role == "presentation" || role == "none" {
@@ -323,6 +350,25 @@ func (r *renderer) hasBlocks(n *html.Node) bool {
 	return false
 }
 
+// holdsBlocks reports whether a cell of the rows has several blocks.
+func (r *renderer) holdsBlocks(rows []row) bool {
+	for _, w := range rows {
+		for _, c := range w.cells {
+			if first := firstElement(c); !w.head && first != nil && nextElement(first) != nil && r.hasBlocks(c) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func firstElement(n *html.Node) *html.Node {
+	for c := range children(n) {
+		return c
+	}
+	return nil
+}
+
 // holdsCodeBlock reports whether code of several lines stands in a table.
 func holdsCodeBlock(n *html.Node) bool {
 	return find(n, func(e *html.Node) bool {
@@ -338,6 +384,10 @@ func holdsCodeBlock(n *html.Node) bool {
 // records writes a table row by row: each row is an item of a list, each cell
 // comes under the name of its column.
 func (r *renderer) records(out *blocks, rows []row, header []string) {
+	if len(header) == 1 {
+		out.add(strings.ReplaceAll(header[0], `\|`, "|") + ":")
+		header = nil
+	}
 	for _, w := range rows {
 		if w.head {
 			continue

@@ -78,7 +78,11 @@ func (p *page) labelByRole(list *html.Node, byID map[string]*html.Node) {
 			panel = panels[i]
 		}
 		if panel != nil && !contains(panel, list) {
-			p.labels[panel] = flatText(tab)
+			label := flatText(tab)
+			if _, shared := p.labels[panel]; shared {
+				label = "" // the tabs filter one panel
+			}
+			p.labels[panel] = label
 		}
 	}
 	p.gone[list] = true
