@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/docseek/docseek"
+	"github.com/docseek/docseek/internal/demo"
+)
+
+func (a *app) demoCommand() *cobra.Command {
+	var flags serveFlags
+	c := &cobra.Command{
+		Use:   "demo",
+		Short: "Index a small bundled site and serve it: offline, no key, no file",
+		Long: `Serves a bundled documentation site on loopback, indexes it into a temporary
+directory and serves MCP on it, as docseek serve would. Ctrl-C ends it and
+leaves nothing behind, unless --data-dir says where to keep the index.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), flags) },
+	}
+	c.Flags().StringVar(&flags.listen, "listen", "", "`HOST:PORT` (default 127.0.0.1:8080)")
+	return c
+}
+
+func (a *app) demo(ctx context.Context, flags serveFlags) (err error) {
+	if a.dataDir == "" {
+		if a.dataDir, err = os.MkdirTemp("", "docseek-demo-"); err != nil {
+			return fmt.Errorf("make a directory for the index: %w", err)
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(a.dataDir)) }()
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("serve the bundled site: %w", err)
+	}
+	base := "http://" + listener.Addr().String()
+	ctx, stop := context.WithCancel(ctx)
+	served := make(chan error, 1)
+	go func() {
+		defer stop()
+		served <- demo.Serve(ctx, listener)
+	}()
+	defer func() {
+		stop()
+		err = errors.Join(err, <-served)
+	}()
+	c, err := a.configuration(nil)
+	if err != nil {
+		return err
+	}
+	c.Sources = []docseek.Source{demo.Source(base)}
+	fmt.Fprintf(a.err, "The bundled documentation is at %s\n", base)
+	return a.serve(ctx, c, flags, func(address string) {
+		fmt.Fprint(a.err, connectText(address))
+		fmt.Fprintf(a.err, "Ask it:\n  %s\n\nCtrl-C ends the demo.\n", strings.Join(demo.Questions(), "\n  "))
+	})
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/docseek/docseek"
+	"github.com/docseek/docseek/chunker"
+	"github.com/docseek/docseek/crawler"
+	"github.com/docseek/docseek/embed"
+	"github.com/docseek/docseek/embed/builtin"
+	"github.com/docseek/docseek/embed/openai"
+	"github.com/docseek/docseek/internal/config"
+	"github.com/docseek/docseek/internal/indexer"
+	"github.com/docseek/docseek/search"
+	"github.com/docseek/docseek/search/lexical"
+	"github.com/docseek/docseek/search/local"
+)
+
+// parts are the rooms put together for one command.
+type parts struct {
+	config  config.Config
+	store   *local.Store
+	log     *slog.Logger
+	dir     string
+	builtin func() (*builtin.Model, error)
+	// nextRun is set by serve, where there is a scheduler.
+	nextRun  func(source string) time.Time
+	interval time.Duration
+}
+
+// assemble opens the index that a configuration names.
+func (a *app) assemble(ctx context.Context, c config.Config) (*parts, error) {
+	dir, err := a.dir()
+	if err != nil {
+		return nil, err
+	}
+	store, err := local.Open(ctx, filepath.Join(dir, "index"), local.Options{Logger: a.log})
+	if err != nil {
+		return nil, fmt.Errorf("open the index: %w", err)
+	}
+	p := a.newParts(c)
+	p.store, p.dir = store, dir
+	return p, nil
+}
+
+// newParts are the parts that need no index.
+func (a *app) newParts(c config.Config) *parts {
+	kernel := a.env("DOCSEEK_CPU")
+	return &parts{
+		config: c, log: a.log,
+		builtin: sync.OnceValues(func() (*builtin.Model, error) { return builtin.New(builtin.Options{CPU: kernel}) }),
+	}
+}
+
+func (p *parts) close(err *error) {
+	if e := p.store.Close(); e != nil {
+		*err = errors.Join(*err, fmt.Errorf("close the index: %w", e))
+	}
+}
+
+// model is the configured embedder, and how it likes to be asked.
+func (p *parts) model(ctx context.Context) (embed.Embedder, embed.Options, error) {
+	o := embed.Options{Log: p.log, BatchTexts: p.config.Embedder.Batch}
+	if p.config.Embedder.Provider == config.Builtin {
+		m, err := p.builtin()
+		if err != nil {
+			return nil, o, fmt.Errorf("load the builtin model: %w", err)
+		}
+		return m, o, nil
+	}
+	e := p.config.Embedder
+	m, err := openai.Open(ctx, openai.Options{
+		BaseURL: e.BaseURL, APIKey: e.APIKey.Reveal(), Model: e.Model, Dimensions: e.Dimensions,
+		QueryPrefix: e.QueryPrefix, PassagePrefix: e.PassagePrefix,
+	})
+	if err != nil {
+		return nil, o, err
+	}
+	o.Concurrency = 4
+	return m, o, nil
+}
+
+// indexer is what makes runs. Close what it returns.
+func (p *parts) indexer(ctx context.Context) (*indexer.Indexer, func() error, error) {
+	model, options, err := p.model(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	cache, err := embed.OpenDiskCache(ctx, filepath.Join(p.dir, "vectors"), 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open the cache of vectors: %w", err)
+	}
+	options.Cache = cache
+	c, err := crawler.New(crawler.Options{Version: version(), Logger: p.log})
+	if err != nil {
+		return nil, nil, errors.Join(err, cache.Close())
+	}
+	tokens, err := p.builtin()
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("load the builtin tokenizer: %w", err), cache.Close())
+	}
+	return indexer.New(indexer.Parts{
+		Crawler: c, Chunker: chunker.New(tokens.Tokenizer()), Embedder: embed.NewService(model, options),
+		Store: p.store, Analyzer: lexical.New(), Log: p.log, Now: time.Now,
+	}), cache.Close, nil
+}
+
+// engine answers queries. The embedder is loaded with the first query that
+// needs it, so that a server answers at once.
+func (p *parts) engine() *search.Engine {
+	load := p.queryEmbedder()
+	return search.NewEngine(p.store, search.Options{
+		Embedder: load,
+		Sources:  p.served(),
+		NextRun:  p.nextRun,
+		Interval: p.interval,
+		Now:      time.Now,
+		Log:      p.log,
+	})
+}
+
+// served restricts the answers to the configured sources, where any are.
+func (p *parts) served() func() []docseek.Source {
+	if len(p.config.Sources) == 0 {
+		return nil
+	}
+	return func() []docseek.Source { return p.config.Sources }
+}
+
+// retryModel is how long a model that could not be loaded is left alone.
+const retryModel = 30 * time.Second
+
+func (p *parts) queryEmbedder() func(fingerprint string) search.QueryEmbedder {
+	var mu sync.Mutex
+	var service *embed.Service
+	var failed time.Time
+	return func(fingerprint string) search.QueryEmbedder {
+		mu.Lock()
+		defer mu.Unlock()
+		if service == nil {
+			if time.Since(failed) < retryModel {
+				return nil
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), search.DefaultEmbedTimeout)
+			defer cancel()
+			model, options, err := p.model(ctx)
+			if err != nil {
+				failed = time.Now()
+				p.log.Warn("the embedder is not at hand, searching by words", slog.Any("error", err))
+				return nil
+			}
+			service = embed.NewService(model, options)
+		}
+		if indexer.Fingerprint(service) != fingerprint {
+			return nil
+		}
+		return service
+	}
+}
+
+// sources are those that a command works on: the configured ones, or without
+// any those that the index holds.
+func (p *parts) sources(ctx context.Context) ([]docseek.Source, error) {
+	if len(p.config.Sources) > 0 {
+		return p.config.Sources, nil
+	}
+	reader, err := p.store.Reader(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the index: %w", err)
+	}
+	infos, err := reader.Sources(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the sources: %w", err)
+	}
+	sources := make([]docseek.Source, len(infos))
+	for i, info := range infos {
+		sources[i] = info.Source
+	}
+	return sources, nil
+}

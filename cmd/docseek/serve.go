@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/docseek/docseek"
+	"github.com/docseek/docseek/internal/config"
+	"github.com/docseek/docseek/internal/indexer"
+	"github.com/docseek/docseek/internal/schedule"
+	"github.com/docseek/docseek/search"
+	"github.com/docseek/docseek/server"
+)
+
+type serveFlags struct {
+	stdio, noSchedule bool
+	listen            string
+}
+
+func (a *app) serveCommand() *cobra.Command {
+	var flags serveFlags
+	c := &cobra.Command{
+		Use:   "serve [URL…]",
+		Short: "Serve MCP and keep the index fresh",
+		Long: `Serves MCP over Streamable HTTP at /mcp and renews each source by the schedule
+(every six hours unless configured), and at start when its index is older.
+With --stdio it speaks MCP on standard input and output instead, for an agent
+that starts it by itself. Without URL and configuration it serves, and renews,
+what the index holds.`,
+		Example: `  docseek serve https://docs.example.com/sitemap.xml
+  docseek --config docseek.yaml serve --listen 127.0.0.1:9000
+  claude mcp add docs -- docseek serve --stdio https://docs.example.com/sitemap.xml`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.configuration(args)
+			if err != nil {
+				return err
+			}
+			return a.serve(cmd.Context(), c, flags, nil)
+		},
+	}
+	f := c.Flags()
+	f.BoolVar(&flags.stdio, "stdio", false, "speak MCP on standard input and output")
+	f.BoolVar(&flags.noSchedule, "no-schedule", false, "never start a run")
+	f.StringVar(&flags.listen, "listen", "", "`HOST:PORT` (default 127.0.0.1:8080)")
+	return c
+}
+
+// serve answers MCP until ctx ends or, on stdio, the client is gone. ready, if
+// not nil, is told once the sources have been indexed for the first time.
+func (a *app) serve(ctx context.Context, c config.Config, flags serveFlags, ready func(url string)) (err error) {
+	if flags.listen != "" {
+		c.Server.Listen = flags.listen
+		if err := c.Validate(); err != nil {
+			return usageError{err}
+		}
+	}
+	if flags.noSchedule {
+		c.Schedule = "off"
+	}
+	plan, err := schedule.New(c.Schedule, schedule.Options{Log: a.log})
+	if err != nil {
+		return &config.FaultsError{Faults: []config.Fault{{Field: "schedule", Message: err.Error()}}}
+	}
+	p, err := a.assemble(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer p.close(&err)
+	sources, err := p.sources(ctx)
+	if err != nil {
+		return err
+	}
+	if !plan.Off() {
+		p.nextRun = func(string) time.Time { return plan.Next(time.Now()) }
+		p.interval = plan.Interval(time.Now())
+	}
+	s, err := server.New(server.Options{
+		Docs: p.engine(), Version: version(), Log: a.log, PublicURL: c.Server.PublicURL,
+		AllowedHosts: c.Server.AllowedHosts, AllowedOrigins: c.Server.AllowedOrigins,
+	})
+	if err != nil {
+		return err
+	}
+
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var group errgroup.Group
+	var address string
+	if flags.stdio {
+		out := a.reserveStdout()
+		group.Go(func() error {
+			defer stop()
+			return s.ServeStdio(ctx, a.in, out)
+		})
+	} else {
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Server.Listen)
+		if err != nil {
+			return fmt.Errorf("listen: %w", err)
+		}
+		address = "http://" + listener.Addr().String()
+		if c.Server.PublicURL != "" {
+			address = strings.TrimRight(c.Server.PublicURL, "/")
+		}
+		a.log.Info("serving MCP", slog.String("url", address+"/mcp"))
+		group.Go(func() error {
+			defer stop()
+			return s.Serve(ctx, listener)
+		})
+	}
+	if !plan.Off() && len(sources) > 0 {
+		ix, closeCache, err := p.indexer(ctx)
+		if err != nil {
+			stop()
+			return errors.Join(err, group.Wait())
+		}
+		defer func() { err = errors.Join(err, closeCache()) }()
+		jobs, indexed := a.jobs(p, ix, sources)
+		group.Go(func() error {
+			plan.Run(ctx, jobs)
+			return nil
+		})
+		group.Go(func() error {
+			select {
+			case <-indexed:
+				if ready != nil {
+					ready(address)
+				}
+			case <-ctx.Done():
+			}
+			return nil
+		})
+	} else if len(sources) == 0 {
+		a.log.Warn("the index is empty and there is no source to index; give a URL or a configuration")
+	}
+	if !flags.stdio && ready == nil {
+		fmt.Fprint(a.err, connectText(address))
+	}
+	return group.Wait()
+}
+
+// reserveStdout keeps standard output for the protocol: whatever else in the
+// process prints goes to standard error from here on.
+func (a *app) reserveStdout() io.Writer {
+	if out, ok := a.out.(*os.File); ok && out == os.Stdout {
+		os.Stdout = os.Stderr
+	}
+	return a.out
+}
+
+// jobs are what the scheduler runs: one per source. The channel is closed when
+// each has run once or needed no run.
+func (a *app) jobs(p *parts, ix *indexer.Indexer, sources []docseek.Source) ([]schedule.Job, <-chan struct{}) {
+	indexed := make(chan struct{})
+	var mu sync.Mutex
+	waiting := map[string]bool{}
+	for _, s := range sources {
+		waiting[s.Name] = true
+	}
+	done := func(source string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if waiting[source] {
+			delete(waiting, source)
+			if len(waiting) == 0 {
+				close(indexed)
+			}
+		}
+	}
+	jobs := make([]schedule.Job, len(sources))
+	for i, s := range sources {
+		jobs[i] = schedule.Job{
+			Name: s.Name,
+			LastSuccess: func(ctx context.Context) time.Time {
+				last := p.lastSuccess(ctx, s.Name)
+				if time.Since(last) < p.interval {
+					done(s.Name)
+				}
+				return last
+			},
+			Run: func(ctx context.Context) error {
+				defer done(s.Name)
+				return a.scheduledRun(ctx, ix, s)
+			},
+		}
+	}
+	return jobs, indexed
+}
+
+func (a *app) scheduledRun(ctx context.Context, ix *indexer.Indexer, s docseek.Source) error {
+	progress := a.progress(s.Name)
+	defer progress.done()
+	report, err := ix.Run(ctx, s, indexer.Options{Progress: progress.update})
+	if err != nil {
+		return err
+	}
+	p := report.Pages
+	a.log.Info("indexed", slog.String("source", s.Name), slog.String("outcome", string(report.Outcome)),
+		slog.Uint64("generation", report.Generation), slog.Int("pages", p.New+p.Changed+p.Unchanged+p.Kept),
+		slog.Int("chunks", report.Chunks), slog.Int("embedded", report.Embedded), slog.Float64("seconds", report.Seconds))
+	return nil
+}
+
+// lastSuccess is when a run of the source last ended well; the zero time if
+// never, or when the index was made by another embedder than the configured one.
+func (p *parts) lastSuccess(ctx context.Context, source string) time.Time {
+	reader, err := p.store.Reader(ctx)
+	if err != nil {
+		return time.Time{}
+	}
+	infos, err := reader.Sources(ctx)
+	if err != nil {
+		return time.Time{}
+	}
+	for _, info := range infos {
+		if info.Source.Name == source && info.Embedded == info.Chunks {
+			return info.LastSuccess
+		}
+	}
+	return time.Time{}
+}
+
+var _ server.Docs = (*search.Engine)(nil)
