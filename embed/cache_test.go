@@ -435,3 +435,16 @@ func BenchmarkDiskCacheGet(b *testing.B) {
 	}
 	_ = c.Close()
 }
+
+func BenchmarkDiskCachePut(b *testing.B) {
+	c, err := embed.OpenDiskCache(b.Context(), b.TempDir(), 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := 1; b.Loop(); i += 32 {
+		if err := c.Put(b.Context(), fingerprint, entries(i, i+31)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	_ = c.Close()
+}

@@ -8,15 +8,17 @@ import "strings"
 func Prefixes(model string) (query, passage string) {
 	const (
 		represent = "Represent this sentence for searching relevant passages: "
-		instruct  = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: "
+		instruct  = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
 	)
 	name := strings.ToLower(model)
 	has := func(part string) bool { return strings.Contains(name, part) }
 	switch {
 	case (has("bge-small") || has("bge-base") || has("bge-large")) && !has("-zh"), has("mxbai-embed"):
 		return represent, ""
-	case has("e5-") && has("instruct"), has("qwen3-embedding"), has("gte-qwen2"):
+	case has("qwen3-embedding"):
 		return instruct, ""
+	case has("e5-") && has("instruct"), has("gte-qwen2"):
+		return instruct + " ", ""
 	case has("e5-small"), has("e5-base"), has("e5-large"):
 		return "query: ", "passage: "
 	case has("nomic-embed-text"), has("modernbert-embed"):
