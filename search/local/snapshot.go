@@ -15,7 +15,7 @@ import (
 
 const (
 	// pollEvery is how often the commits of other processes are looked for.
-	pollEvery = 500 * time.Millisecond
+	pollEvery = 200 * time.Millisecond
 	// recentStates are kept for cursors, as long as the segments that only they
 	// still need stay within recentBytes.
 	recentStates = 64
