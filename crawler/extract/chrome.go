@@ -128,6 +128,7 @@ func (p *page) partOf(n *html.Node, inMain bool) part {
 		}
 	case atom.Html, atom.Body, atom.Main, atom.Article:
 		return content
+	default:
 	}
 	switch attr(n, "role") {
 	case "navigation", "search", "contentinfo", "menu", "menubar", "toolbar", "button", "tablist":

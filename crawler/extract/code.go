@@ -16,8 +16,9 @@ func (r *renderer) isCode(n *html.Node) bool {
 		return r.outline.wraps[n]
 	case atom.Div:
 		return hasClass(n, "fragment", "type-signature", "member-signature", "memberSignature", "memproto")
+	default:
+		return false
 	}
-	return false
 }
 
 // code writes a block of code as it stands in the page.
@@ -105,8 +106,9 @@ func isCodeLine(n *html.Node) bool {
 		return true
 	case atom.Span, atom.Code:
 		return hasClass(n, "line", "token-line", "code-line", "view-line", "cl", "LineWrapper", "hljs-ln-line") || hasAttr(n, "data-line")
+	default:
+		return false
 	}
-	return false
 }
 
 // isGutter reports whether an element holds line numbers.

@@ -2,6 +2,7 @@ package extract
 
 import (
 	"iter"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -35,10 +36,8 @@ func classes(n *html.Node) iter.Seq[string] {
 // hasClass reports whether an element has one of the class names.
 func hasClass(n *html.Node, names ...string) bool {
 	for c := range classes(n) {
-		for _, name := range names {
-			if c == name {
-				return true
-			}
+		if slices.Contains(names, c) {
+			return true
 		}
 	}
 	return false
@@ -46,15 +45,7 @@ func hasClass(n *html.Node, names ...string) bool {
 
 // is reports whether n is an element with one of the names.
 func is(n *html.Node, names ...atom.Atom) bool {
-	if n == nil || n.Type != html.ElementNode || n.DataAtom == 0 {
-		return false
-	}
-	for _, a := range names {
-		if n.DataAtom == a {
-			return true
-		}
-	}
-	return false
+	return n != nil && n.Type == html.ElementNode && n.DataAtom != 0 && slices.Contains(names, n.DataAtom)
 }
 
 // elements yields the descendants of n that are elements, in document order.
@@ -143,6 +134,7 @@ func blank(n *html.Node) bool {
 				return false
 			}
 		}
+	default:
 	}
 	return true
 }
@@ -165,8 +157,9 @@ func headingLevel(n *html.Node) int {
 		return 5
 	case atom.H6:
 		return 6
+	default:
+		return 0
 	}
-	return 0
 }
 
 // inlineTag reports whether an element flows within a line of text. Elements
@@ -181,6 +174,7 @@ func inlineTag(n *html.Node) bool {
 		atom.Optgroup, atom.Option, atom.P, atom.Plaintext, atom.Pre, atom.Search, atom.Section,
 		atom.Summary, atom.Table, atom.Tbody, atom.Td, atom.Tfoot, atom.Th, atom.Thead, atom.Tr, atom.Ul, atom.Xmp:
 		return false
+	default:
 	}
 	return true
 }

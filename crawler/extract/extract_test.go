@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -136,7 +137,7 @@ func TestMainContent(t *testing.T) {
 		case 9:
 			content = `<main></main><article>` + text(i) + `</article>`
 		}
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
 			doc, signals := read(t, frame(content))
 			got := join(doc)
 			if !strings.Contains(got, fmt.Sprintf("Paragraph %d says", i)) || !strings.Contains(got, "goes on with it") {
@@ -267,7 +268,7 @@ func TestDeepAndLargePages(t *testing.T) {
 		b.WriteString("<main><h1>Deep</h1>")
 		for b.Len() < 20<<20 {
 			b.WriteString(strings.Repeat("<div><span>", 1000))
-			b.WriteString(`<h2 id="h` + fmt.Sprint(b.Len()) + `">Bottom</h2><p>` + strings.Repeat("Lorem ipsum dolor sit amet. ", 2000) + "</p>")
+			b.WriteString(`<h2 id="h` + strconv.Itoa(b.Len()) + `">Bottom</h2><p>` + strings.Repeat("Lorem ipsum dolor sit amet. ", 2000) + "</p>")
 			b.WriteString(strings.Repeat("</span></div>", 1000))
 		}
 		b.WriteString("<p>The end.</p></main>")

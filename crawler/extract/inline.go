@@ -182,14 +182,18 @@ func (r *renderer) emphasis(l *line, n *html.Node, on *bool, mark string) {
 		r.inlines(l, n)
 		return
 	}
-	open, end := "", ""
-	for i := range len(mark) {
-		open += string([]byte{opener, mark[i]})
-		end += string([]byte{closer, mark[i]})
-	}
 	*on = true
-	l.sub(open, end, func(in *line) { r.inlines(in, n) })
+	l.sub(marked(opener, mark), marked(closer, mark), func(in *line) { r.inlines(in, n) })
 	*on = false
+}
+
+// marked puts a mark before each byte of s.
+func marked(mark byte, s string) string {
+	b := make([]byte, 0, 2*len(s))
+	for i := range len(s) {
+		b = append(b, mark, s[i])
+	}
+	return string(b)
 }
 
 // codeOnly reports whether an element holds one code span and nothing else:

@@ -76,6 +76,7 @@ func quietIn(n *html.Node) bool {
 	case atom.A:
 		href := attr(n, "href")
 		return href != "" && href[0] != '#'
+	default:
 	}
 	_, admonition := admonitionKind(n)
 	return admonition

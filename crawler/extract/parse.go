@@ -99,6 +99,7 @@ func (s *shape) walk(body []byte, w io.Writer) {
 		case html.EndTagToken:
 			name, _ := z.TagName()
 			keep = s.end(name)
+		default:
 		}
 		if keep {
 			_, _ = w.Write(raw) // into memory, or nowhere
@@ -200,8 +201,9 @@ func void(name []byte) bool {
 	case atom.Area, atom.Base, atom.Br, atom.Col, atom.Embed, atom.Hr, atom.Img, atom.Input,
 		atom.Link, atom.Meta, atom.Param, atom.Source, atom.Track, atom.Wbr:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // formatting reports whether an element is one that the parser opens again in
@@ -211,8 +213,9 @@ func formatting(name []byte) bool {
 	case atom.B, atom.Big, atom.Code, atom.Em, atom.Font, atom.I, atom.S, atom.Small,
 		atom.Strike, atom.Strong, atom.Tt, atom.U:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // wrapper reports whether an element can be left out without changing what its content is.
@@ -221,6 +224,7 @@ func wrapper(name []byte) bool {
 	case atom.Div, atom.Span, atom.Section, atom.Article, atom.Center, atom.Font, atom.B, atom.I,
 		atom.Em, atom.Strong, atom.Small, atom.Big, atom.U, atom.Blockquote, atom.Main, atom.Header:
 		return true
+	default:
+		return false
 	}
-	return false
 }

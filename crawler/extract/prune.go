@@ -36,6 +36,7 @@ func (p *page) unseen(n *html.Node) bool {
 		return true
 	case atom.Input:
 		return attr(n, "type") != "checkbox"
+	default:
 	}
 	if isOverlay(n) {
 		return true

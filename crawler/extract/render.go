@@ -230,6 +230,7 @@ func (r *renderer) container(out *blocks, n *html.Node) {
 	case atom.Details:
 		r.details(out, n)
 		return
+	default:
 	}
 	// Components of Markdown pages have their labels in attributes.
 	if n.DataAtom == 0 && r.outline.wraps[n] {
@@ -249,7 +250,11 @@ func bold(label string) string {
 	if l.last == 0 {
 		return ""
 	}
-	return resolve(string([]byte{opener, '*', opener, '*'}) + l.String() + string([]byte{closer, '*', closer, '*'}))
+	return boldLine(l.String())
+}
+
+func boldLine(s string) string {
+	return resolve(marked(opener, "**") + s + marked(closer, "**"))
 }
 
 func (r *renderer) heading(out *blocks, n *html.Node) {
@@ -262,7 +267,7 @@ func (r *renderer) heading(out *blocks, n *html.Node) {
 		l.strong = true
 		r.inlines(&l, n)
 		if s := l.String(); s != "" {
-			out.add(resolve(string([]byte{opener, '*', opener, '*'}) + s + string([]byte{closer, '*', closer, '*'})))
+			out.add(boldLine(s))
 		}
 		return
 	}

@@ -99,6 +99,7 @@ func (p *page) readHead() {
 			p.collect(attr(n, "href"), seen)
 		case atom.Frame:
 			p.collect(attr(n, "src"), seen)
+		default:
 		}
 	}
 }

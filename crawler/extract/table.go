@@ -54,6 +54,7 @@ func (r *renderer) rowsOf(table *html.Node) []row {
 				} else {
 					rows = append(rows, w)
 				}
+			default:
 			}
 		}
 	}
@@ -315,6 +316,7 @@ func (r *renderer) layout(out *blocks, n *html.Node) {
 			r.layoutRow(out, c)
 		case atom.Caption:
 			r.flow(out, c)
+		default:
 		}
 	}
 }
