@@ -25,7 +25,7 @@ const maxStdioCalls = 64
 // ServeStdio speaks MCP on a pair of streams: one JSON-RPC message a line. It
 // returns nil when in ends, after the calls under way have been answered, or
 // the context's error when it is done. Nothing but the protocol is written to
-// out. When the context ends while a read of in blocks, that read is left
+// out. A server serves one pair at a time. When the context ends while a read of in blocks, that read is left
 // behind: in is the caller's to close.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)

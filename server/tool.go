@@ -152,10 +152,10 @@ func (s *Server) explain(ctx context.Context, what string, err error) (outcome, 
 		return "not found", "that is not in the index: find pages with search_docs, or list them with list_docs"
 	case errors.Is(err, search.ErrStale):
 		return "stale", "the index was renewed in between: ask again without the cursor"
-	case errors.Is(err, context.DeadlineExceeded):
-		return "timeout", fmt.Sprintf("no answer within %v: try again, or ask for less", s.deadline)
-	case errors.Is(err, context.Canceled):
+	case errors.Is(ctx.Err(), context.Canceled):
 		return "cancelled", "the call was cancelled"
+	case ctx.Err() != nil, errors.Is(err, context.DeadlineExceeded):
+		return "timeout", fmt.Sprintf("no answer within %v: try again, or ask for less", s.deadline)
 	}
 	s.log.LogAttrs(ctx, slog.LevelError, "call failed",
 		slog.String("call", what), slog.Any("error", err),
