@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 //	set 'PATH OPTIONS' FILE  put a file of the script at an address of the site
 //	drop PATH               take an address away
 //	hold PATH, release PATH  let requests for an address wait
-//	asked PATH              wait until an address has been asked for since the last hold
+//	asked PATH              wait until a held address is asked for
 //	exitcode N COMMAND…     the command ends with N
 //	json FILE KEY VALUE     the value at a dotted key is VALUE (* is anything; the key len counts a list)
 //	freeport                $ADDR is an address to listen on
@@ -107,7 +107,6 @@ func cmdDrop(ts *testscript.TestScript, neg bool, args []string) {
 
 func cmdHold(ts *testscript.TestScript, neg bool, args []string) {
 	arguments(ts, neg, args, 1, "hold PATH")
-	site(ts).Reset()
 	site(ts).held[args[0]] = site(ts).Hold(args[0])
 }
 
@@ -118,7 +117,7 @@ func cmdRelease(ts *testscript.TestScript, neg bool, args []string) {
 
 func cmdAsked(ts *testscript.TestScript, neg bool, args []string) {
 	arguments(ts, neg, args, 1, "asked PATH")
-	wait(ts, args[0]+" was not asked for", func() bool { return site(ts).Count(args[0]) > 0 })
+	wait(ts, args[0]+" was not asked for", func() bool { return site(ts).Waiting(args[0]) > 0 })
 }
 
 func wait(ts *testscript.TestScript, complaint string, happened func() bool) {

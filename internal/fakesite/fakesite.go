@@ -58,6 +58,7 @@ type Site struct {
 	handlers map[string]http.Handler
 	fallback http.Handler
 	held     map[string]chan struct{}
+	waiting  map[string]int
 	log      []Request
 	limit    *limiter
 }
@@ -104,6 +105,7 @@ func Start(tb testing.TB, archive string) *Site {
 func New(archive string) (*Site, error) {
 	s := &Site{
 		files: map[string]*file{}, handlers: map[string]http.Handler{}, held: map[string]chan struct{}{},
+		waiting: map[string]int{},
 	}
 	s.server = httptest.NewServer(s)
 	s.Base = s.server.URL
@@ -246,8 +248,12 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}()
 	s.mu.Lock()
 	held := s.held[r.URL.Path]
+	if held != nil {
+		s.waiting[r.URL.Path]++
+	}
 	s.mu.Unlock()
 	if held != nil {
+		defer s.leave(r.URL.Path)
 		select {
 		case <-held:
 		case <-r.Context().Done():
@@ -270,6 +276,19 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		http.NotFound(rec, r)
 	}
+}
+
+func (s *Site) leave(p string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting[p]--
+}
+
+// Waiting is the number of requests for a path that are held at the moment.
+func (s *Site) Waiting(p string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.waiting[p]
 }
 
 func (s *Site) find(r *http.Request) *file {
