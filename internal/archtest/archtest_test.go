@@ -62,8 +62,7 @@ func packages(t *testing.T) []goPackage {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports", module+"/...").Output()
 	if err != nil {
-		var failed *exec.ExitError
-		if errors.As(err, &failed) {
+		if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 			t.Fatalf("go list: %v\n%s", err, failed.Stderr)
 		}
 		t.Fatal(err)
@@ -89,9 +88,7 @@ func room(path string) string {
 	if strings.HasPrefix(name, "scripts/") {
 		return "scripts"
 	}
-	if i := strings.Index(name, "/internal"); i >= 0 {
-		return name[:i]
-	}
+	name, _, _ = strings.Cut(name, "/internal/")
 	return name
 }
 

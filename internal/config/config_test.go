@@ -73,7 +73,7 @@ embedder:
 func TestFaultsAreReportedAtOnce(t *testing.T) {
 	_, err := config.Parse("f.yaml", []byte(`sources:
   - name: Docs
-    strat: https://a.example/
+    begin: https://a.example/
   - name: b
     start: https://u:p@b.example/
     rate: {delay: soon}
@@ -85,7 +85,7 @@ server: {listen: "0.0.0.0:80"}
 	for _, want := range []string{
 		`f.yaml:2:11: sources[0].name: must be 1 to 64`,
 		`f.yaml:2:9: sources[0].start: is missing`,
-		`f.yaml:3:5: sources[0].strat: unknown field "strat"`,
+		`f.yaml:3:5: sources[0].begin: unknown field "begin"`,
 		`f.yaml:5:12: sources[1].start: must not hold a user or password`,
 		`f.yaml:6:19: sources[1].rate.delay: `,
 		`f.yaml:7:18: sources[1].headers.A: the environment has no variable NOT_SET`,

@@ -102,7 +102,7 @@ func (r *reader) add(f Fault) {
 }
 
 // reference matches ${NAME}; $${NAME} stands for the literal text.
-var reference = regexp.MustCompile(`\$?\$\{([A-Za-z_][A-Za-z0-9_]*)\}`) //nolint:gochecknoglobals // a compiled constant
+var reference = regexp.MustCompile(`\$?\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
 // expand replaces ${NAME} in every string value. It works on the parsed tree,
 // so that no value of a variable is read as YAML.

@@ -14,7 +14,7 @@ import (
 )
 
 // sourceName is what a source may be called.
-var sourceName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`) //nolint:gochecknoglobals // a compiled constant
+var sourceName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 
 // Validate returns a *FaultsError with all that is wrong, or nil.
 func (c Config) Validate() error {

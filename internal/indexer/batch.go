@@ -140,9 +140,9 @@ type ahead struct {
 const textsAhead = 1024
 
 // newAhead starts embedding ahead. Unless enabled it does nothing.
-func newAhead(ix *Indexer, enabled bool) *ahead {
+func newAhead(ctx context.Context, ix *Indexer, enabled bool) *ahead {
 	a := &ahead{done: make(chan int, 1)}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(ctx)
 	a.cancel = cancel
 	if !enabled {
 		a.done <- 0

@@ -132,12 +132,10 @@ func (ix *Indexer) Run(ctx context.Context, source docseek.Source, o Options) (s
 
 // describe wraps the error of a run with what the run was about.
 func describe(source string, err error) error {
-	var locked *search.LockedError
-	var refused *RefusedError
-	if err == nil || errors.As(err, &locked) {
+	if err == nil || errors.Is(err, search.ErrLocked) {
 		return err
 	}
-	if errors.As(err, &refused) {
+	if _, refused := errors.AsType[*RefusedError](err); refused {
 		return fmt.Errorf("source %s: refused: %w", source, err)
 	}
 	return fmt.Errorf("source %s: %w", source, err)

@@ -119,7 +119,7 @@ func (h *hashing) Embed(_ context.Context, texts []string, _ embed.Kind) ([][]fl
 	out := make([][]float32, len(texts))
 	for i, text := range texts {
 		v := make([]float32, 16)
-		for _, w := range strings.Fields(h.name + " " + text) {
+		for _, w := range strings.FieldsSeq(h.name + " " + text) {
 			f := fnv.New64a()
 			_, _ = f.Write([]byte(w))
 			for j := range v {
@@ -399,8 +399,7 @@ func TestEmbedderThatIsDown(t *testing.T) {
 	w := newWorld(t, 4)
 	w.model.fail = &embed.Error{Op: "embed", Err: errors.New("connection refused")}
 	_, err := w.run(indexer.Options{})
-	var down *embed.Error
-	if !errors.As(err, &down) {
+	if _, down := errors.AsType[*embed.Error](err); !down {
 		t.Errorf("err = %v", err)
 	}
 	if info := w.wantLive(w.site.pages); info.Embedded != 0 || info.Chunks != 4 || info.LastRun == nil || info.LastRun.Outcome != search.Failed {

@@ -62,20 +62,19 @@ func (r *run) do(ctx context.Context) error {
 		return nil
 	}
 	r.report.Outcome = search.Failed
-	var refused *RefusedError
-	if errors.As(err, &refused) {
+	if _, refused := errors.AsType[*RefusedError](err); refused {
 		r.report.Outcome = search.Refused
 	}
 	if r.options.DryRun {
 		return describe(r.source.Name, err)
 	}
-	return errors.Join(describe(r.source.Name, err), r.record(err))
+	return errors.Join(describe(r.source.Name, err), r.record(ctx, err))
 }
 
 // record keeps the report of a run that publishes nothing, also when the run
 // was interrupted.
-func (r *run) record(err error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+func (r *run) record(ctx context.Context, err error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	r.report.Error = err.Error()
 	r.report.Seconds = r.now().Sub(r.report.Started).Seconds()
@@ -156,7 +155,7 @@ func (r *run) build(ctx context.Context) error {
 // crawl visits the site and writes the pages that changed. When lexicalOnly, it
 // writes them without vectors, so that the crawl does not wait for the embedder.
 func (r *run) crawl(ctx context.Context, lexicalOnly bool) error {
-	ahead := newAhead(r.Indexer, lexicalOnly && !r.options.DryRun)
+	ahead := newAhead(ctx, r.Indexer, lexicalOnly && !r.options.DryRun)
 	results := make(chan crawler.Result, resultsAhead)
 	group, gctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
