@@ -68,7 +68,7 @@ type run struct {
 	// becomes of it.
 	deferred []*task
 	// contents maps the hash of a content to the URL that was handed over for it.
-	contents map[string]string
+	contents map[content]string
 	// alternates are the languages that pages gave for addresses of their translations.
 	alternates map[string]string
 	variants   map[string]*variants
@@ -79,6 +79,14 @@ type run struct {
 	// incomplete is set when something in scope was not asked for, or could not
 	// be followed.
 	incomplete bool
+}
+
+// content is what two pages have in common that say the same. The same words
+// about another version of the product are another content.
+type content struct{ hash, version string }
+
+func (r *run) contentOf(hash, canonical string) content {
+	return content{hash: hash, version: versionOf(r.src.Version, canonical)}
 }
 
 // task is a URL on its way to its result.
@@ -98,6 +106,9 @@ type task struct {
 func (c *Crawler) newRun(ctx context.Context, src docseek.Source, known func(string) (Known, bool),
 	visit func(context.Context, Result) error,
 ) (*run, error) {
+	if u, err := url.Parse(src.Start); err == nil && u.User != nil {
+		return nil, fmt.Errorf("source %s: start holds a user name; give credentials as headers: %w", src.Name, ErrSource)
+	}
 	start, err := Canonical(src.Start, "")
 	if err != nil {
 		return nil, fmt.Errorf("source %s: start is no http(s) URL: %w: %w", src.Name, err, ErrSource)
@@ -114,7 +125,7 @@ func (c *Crawler) newRun(ctx context.Context, src docseek.Source, known func(str
 	r := &run{
 		src: src, scope: sc, langs: newLanguages(src.Languages), known: known, visit: visit,
 		maxPages: orDefault(src.MaxPages, c.opts.MaxPages),
-		fates:    map[string]Fate{}, contents: map[string]string{}, alternates: map[string]string{},
+		fates:    map[string]Fate{}, contents: map[content]string{}, alternates: map[string]string{},
 		variants: map[string]*variants{}, unlisted: map[string]bool{},
 	}
 	r.fetcher = &fetcher{
@@ -131,6 +142,7 @@ func (r *run) work(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() {
 		cancel()
+		r.abort()
 		for _, t := range r.flying {
 			<-t.result
 		}
@@ -192,20 +204,15 @@ func (r *run) take(ctx context.Context, t *task, o outcome) error {
 		return nil
 	}
 	k, kept := r.known(t.url)
+	if _, met := r.fates[o.redirect]; o.login && !met {
+		o = soft(reasonAuth) // a page about logging in would be met elsewhere
+	}
 	o = keepGood(o, kept)
 	switch {
 	case o.redirect != "":
 		return r.follow(ctx, t, o)
 	case o.fate == NotModified:
-		r.pages++
-		if owner, taken := r.contents[k.Hash]; k.Hash != "" && taken && owner != t.url {
-			r.pages--
-			return r.emit(ctx, t, outcome{fate: Refused, reason: "duplicate"}, nil)
-		}
-		if k.Hash != "" {
-			r.contents[k.Hash] = t.url
-		}
-		return r.emit(ctx, t, o, r.expand(k.Links))
+		return r.takeUnchanged(ctx, t, o, k)
 	case o.fate == Fetched:
 		return r.takePage(ctx, t, o)
 	case o.fate == Unreachable:
@@ -223,6 +230,22 @@ func (r *run) take(ctx context.Context, t *task, o outcome) error {
 		}
 		return r.emit(ctx, t, o, nil)
 	}
+}
+
+// takeUnchanged books a page whose copy in the index is good.
+func (r *run) takeUnchanged(ctx context.Context, t *task, o outcome, k Known) error {
+	if k.Hash != "" {
+		c := r.contentOf(k.Hash, t.url)
+		if _, taken := r.contents[c]; taken {
+			return r.emit(ctx, t, refused("duplicate"), r.expand(k.Links))
+		}
+		r.contents[c] = t.url
+	}
+	if o.page.Validators == (docseek.Validators{}) {
+		o.page.Validators = k.Validators
+	}
+	r.pages++
+	return r.emit(ctx, t, o, r.expand(k.Links))
 }
 
 // keepGood turns an error in a page's place into one that leaves the copy in the
@@ -302,11 +325,12 @@ func (r *run) takePage(ctx context.Context, t *task, o outcome) error {
 		_, kept := r.known(t.url)
 		return r.emit(ctx, t, keepGood(soft("empty"), kept), r.expand(links))
 	}
-	if owner, taken := r.contents[o.hash]; taken && owner != t.url {
+	c := r.contentOf(o.hash, t.url)
+	if _, taken := r.contents[c]; taken {
 		r.noteDuplicate(t.url)
 		return r.emit(ctx, t, refused("duplicate"), r.expand(links))
 	}
-	r.contents[o.hash] = t.url
+	r.contents[c] = t.url
 	if o.page.Modified.IsZero() {
 		o.page.Modified = t.modified
 	}
@@ -501,8 +525,12 @@ func (r *run) emit(ctx context.Context, t *task, o outcome, links []string) erro
 		URL: t.url, Fate: o.fate, Reason: o.reason, Links: links,
 		Done: r.done, Queued: len(r.queue) + len(r.flying) + len(r.deferred),
 	}
-	if o.fate == Fetched {
+	switch o.fate {
+	case Fetched:
 		result.Page, result.Document, result.Hash = o.page, o.doc, o.hash
+	case NotModified:
+		result.Page = o.page
+	default: // there is nothing to show
 	}
 	r.log.Debug("page", slog.String("url", t.url), slog.String("fate", o.fate.String()), slog.String("reason", o.reason))
 	if err := r.visit(ctx, result); err != nil {

@@ -149,7 +149,8 @@ type Result struct {
 	// application/pdf", "too_large", "redirect", "duplicate", "trap",
 	// "soft_404", "auth_required", "needs_js", "noindex", "timeout", "http_503" …
 	Reason string
-	// Page and Document are set when Fetched.
+	// Page and Document are set when Fetched. When NotModified, Page has the
+	// validators to ask again with and the time of the answer, and no body.
 	Page     docseek.Page
 	Document docseek.Document
 	// Hash is of the document's content, in hex, when Fetched; see Known.Hash.

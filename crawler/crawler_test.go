@@ -183,7 +183,7 @@ func TestSitemapBomb(t *testing.T) {
 -- /one.html --
 <h1>One</h1><p>The first page of this site.</p>
 `)
-	if err := site.Set("/bomb.xml.gz pack=gzip", "<urlset>"+strings.Repeat(" ", 51<<20)); err != nil {
+	if err := site.Set("/bomb.xml.gz pack=gzip", "<urlset>"+strings.Repeat(" ", 1<<20)); err != nil {
 		t.Fatal(err)
 	}
 	site.Handle("/chain", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -213,7 +213,7 @@ func TestBodiesAreBoundedDecoded(t *testing.T) {
 -- /ok.html coding=gzip --
 <h1>Fine</h1><p>This page is small enough.</p>
 `)
-	if err := site.Set("/big.html coding=gzip", "<h1>Big</h1>"+strings.Repeat(" ", 8<<20)); err != nil {
+	if err := site.Set("/big.html coding=gzip", "<h1>Big</h1>"+strings.Repeat(" ", 6<<20)); err != nil {
 		t.Fatal(err)
 	}
 	site.Handle("/plain.html", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -563,7 +563,7 @@ func TestFailuresKeepPages(t *testing.T) {
 	if err := site.Set("/sitemap.xml", "<urlset>"+list.String()+"</urlset>"); err != nil {
 		t.Fatal(err)
 	}
-	c := newCrawler(t, func(o *crawler.Options) { o.Timeout = 200 * time.Millisecond })
+	c := newCrawler(t, func(o *crawler.Options) { o.Timeout = time.Second })
 	src := docseek.Source{Start: site.URL("/sitemap.xml")}
 	x := crawl(t, c, src, nil)
 	if x.err != nil || len(x.urls(site.Base, crawler.Fetched, "")) != 12 {
@@ -769,11 +769,13 @@ func TestMaxPages(t *testing.T) {
 	}
 	// However long the first page takes, the same pages are handed over.
 	release := site.Hold("/00.html")
+	defer site.Hold("/04.html")() // and what is under way at the end is not waited for
 	var x *index
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		x = crawl(t, newCrawler(t), docseek.Source{Start: site.URL("/sitemap.xml"), MaxPages: 3}, nil)
+		patient := newCrawler(t, func(o *crawler.Options) { o.Timeout = time.Hour })
+		x = crawl(t, patient, docseek.Source{Start: site.URL("/sitemap.xml"), MaxPages: 3}, nil)
 	}()
 	for site.Count("/01.html") == 0 {
 		time.Sleep(time.Millisecond)
@@ -838,5 +840,89 @@ func TestEncodingsOfPages(t *testing.T) {
 		if body := string(x.results[site.URL(path)].Page.Body); !strings.Contains(body, want) || strings.Contains(body, "\ufffd") {
 			t.Errorf("%s: %q", path, body)
 		}
+	}
+}
+
+func TestSiteInTrouble(t *testing.T) {
+	site := fakesite.Start(t, `
+-- /sitemap.xml status=500 --
+-- /guide/index.html --
+<h1>Guide</h1><p>Start here.</p><a href=a.html>a</a>
+-- /guide/a.html --
+<h1>A</h1><p>Page A.</p>
+`)
+	x := mustCrawl(t, docseek.Source{Start: site.URL("/guide/")})
+	if x.summary.Complete || len(x.summary.Warnings) != 1 || len(x.urls(site.Base, crawler.Fetched, "")) != 2 {
+		t.Errorf("a sitemap that fails: %+v", x.summary)
+	}
+	site.Remove("/sitemap.xml")
+	if err := site.Set("/guide/a.html status=500", ""); err != nil {
+		t.Fatal(err)
+	}
+	if x := mustCrawl(t, docseek.Source{Start: site.URL("/guide/")}); x.summary.Complete {
+		t.Errorf("a page whose links nobody knows: %+v", x.summary)
+	}
+	if err := site.Set("/guide/index.html status=500", ""); err != nil {
+		t.Fatal(err)
+	}
+	if x := crawl(t, newCrawler(t), docseek.Source{Start: site.URL("/guide/")}, nil); !errors.Is(x.err, crawler.ErrUnreachable) || len(x.order) != 0 {
+		t.Errorf("a start that fails: %v", x.err)
+	}
+	site.Close()
+	if x := crawl(t, newCrawler(t), docseek.Source{Start: site.URL("/guide/")}, nil); !errors.Is(x.err, crawler.ErrUnreachable) {
+		t.Errorf("a site that is down: %v", x.err)
+	}
+}
+
+func TestDeadHostIsGivenUp(t *testing.T) {
+	site := fakesite.Start(t, "-- /x --\n")
+	var list strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&list, "<url><loc>/%d.html</loc></url>", i)
+	}
+	if err := site.Set("/sitemap.xml", "<urlset>"+list.String()+"</urlset>"); err != nil {
+		t.Fatal(err)
+	}
+	site.Fallback(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/robots.txt" {
+			http.NotFound(w, r)
+			return
+		}
+		panic(http.ErrAbortHandler)
+	}))
+	x := mustCrawl(t, docseek.Source{Start: site.URL("/sitemap.xml")})
+	if diff := cmp.Diff(map[string]int{"connection": 60}, x.reasons()); diff != "" {
+		t.Errorf("reasons (-want +got):\n%s", diff)
+	}
+	if n := len(site.Requests()); n > 40 {
+		t.Errorf("%d requests to a host that answers none", n)
+	}
+}
+
+func TestVersionsAreNoDuplicates(t *testing.T) {
+	site := fakesite.Start(t, `
+-- /sitemap.xml --
+<urlset><url><loc>/docs/1.0/a.html</loc></url><url><loc>/docs/2.0/a.html</loc></url><url><loc>/docs/a.html</loc></url></urlset>
+-- /docs/1.0/a.html --
+<h1>A</h1><p>Page A.</p>
+-- /docs/2.0/a.html --
+<link rel=canonical href=/docs/a.html><h1>A</h1><p>Page A.</p>
+-- /docs/a.html --
+<h1>A</h1><p>Page A.</p>
+`)
+	src := docseek.Source{Start: site.URL("/sitemap.xml")}
+	wantPaths(t, "one product", mustCrawl(t, src).urls(site.Base, crawler.Fetched, ""), "/docs/a.html")
+	src.Version = docseek.Version{FromPath: "/docs/{version}/*", Current: "latest"}
+	x := mustCrawl(t, src)
+	wantPaths(t, "three versions of it", x.urls(site.Base, crawler.Fetched, ""), "/docs/a.html", "/docs/1.0/a.html", "/docs/2.0/a.html")
+	if v := x.results[site.URL("/docs/2.0/a.html")].Document.Version; v != "2.0" {
+		t.Errorf("version %q", v)
+	}
+}
+
+func TestCredentialsInTheStartAreRefused(t *testing.T) {
+	x := crawl(t, newCrawler(t), docseek.Source{Start: "https://me:s3cret@docs.example/"}, nil)
+	if !errors.Is(x.err, crawler.ErrSource) || strings.Contains(x.err.Error(), "s3cret") {
+		t.Error(x.err)
 	}
 }

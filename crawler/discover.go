@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/docseek/docseek/crawler/sitemap"
@@ -66,6 +68,7 @@ func (r *run) discoverSitemap(ctx context.Context, start *url.URL) error {
 	}
 	if s.usable > 0 {
 		s.report()
+		r.shallowFirst()
 		return nil
 	}
 	if s.failure != nil {
@@ -89,6 +92,9 @@ func (r *run) discoverPage(ctx context.Context, start *url.URL) error {
 	}
 	r.scope.anchor(final, startDir(final), via...)
 	r.start, r.probeDir = t.url, r.scope.dir
+	if o := originOf(final); len(r.src.Headers) > 0 && o != r.transport.origin {
+		r.warnf("the start leads to %s, where the source's headers are not sent; if they should be, let the source start there", o)
+	}
 	if strings.HasSuffix(o.reason, "xml") && strings.HasPrefix(o.reason, "content_type") {
 		return r.discoverSitemap(ctx, final)
 	}
@@ -125,6 +131,9 @@ func (r *run) startPage(ctx context.Context, start *url.URL) (*task, outcome, []
 				}
 			}
 			o = r.fetch(ctx, t.url, k.Validators)
+		}
+		if o.login {
+			o = soft(reasonAuth)
 		}
 		switch {
 		case o.err != nil:
@@ -187,6 +196,7 @@ func (r *run) findSitemaps(ctx context.Context, page *url.URL) (bool, error) {
 		}
 		if s.usable > 0 {
 			s.report()
+			r.shallowFirst()
 			return true, nil
 		}
 		if s.entries > 0 {
@@ -224,6 +234,18 @@ func (r *run) readLLMs(ctx context.Context, u *url.URL) bool {
 		r.log.Info("llms.txt was not read to its end", slog.String("url", u.String()), slog.String("error", err.Error()))
 	}
 	return found
+}
+
+// shallowFirst orders what a sitemap lists: of pages that say the same, and
+// where there are too many, those at the top of the site matter more than those
+// in the folder of an old version.
+func (r *run) shallowFirst() {
+	slices.SortStableFunc(r.queue, func(a, b *task) int { return cmp.Compare(depth(a.url), depth(b.url)) })
+}
+
+// depth counts the segments of a canonical URL's path, a query as another.
+func depth(canonical string) int {
+	return strings.Count(strings.TrimSuffix(canonical, "/"), "/") + strings.Count(canonical, "?")
 }
 
 // refusal is an address that may not be asked for, as an error.
@@ -293,7 +315,8 @@ func (s *sitemapReader) read(ctx context.Context, urls []string) error {
 			s.failure = err
 			fallthrough
 		case err != nil:
-			if !s.guess {
+			_, absent := errors.AsType[absentError](err)
+			if !s.guess || !absent && !errors.Is(err, sitemap.ErrFormat) {
 				s.incomplete = true
 				s.warnf("sitemap %s: %v", next.url, err)
 			}
@@ -304,6 +327,14 @@ func (s *sitemapReader) read(ctx context.Context, urls []string) error {
 
 // fatalError ends the crawl from within a sitemap: it is not the sitemap's.
 type fatalError struct{ error }
+
+// absentError is the status that says that a sitemap is not there.
+type absentError int
+
+func (e absentError) Error() string { return fmt.Sprintf("answered %d", int(e)) }
+
+// Unwrap says what that means for a start.
+func (absentError) Unwrap() error { return ErrUnreachable }
 
 func (s *sitemapReader) push(u string, depth int) {
 	if s.met[u] {
@@ -328,6 +359,9 @@ func (s *sitemapReader) document(ctx context.Context, c child, first bool) error
 	}
 	defer func() { _ = l.body.Close() }()
 	s.summary.Redirects += len(l.via)
+	if l.status >= 400 && l.status < 500 && l.status != http.StatusTooManyRequests {
+		return absentError(l.status)
+	}
 	if l.status != http.StatusOK {
 		return fmt.Errorf("answered %d: %w", l.status, ErrUnreachable)
 	}

@@ -117,6 +117,9 @@ func (r *run) explain(ctx context.Context, x *Explanation) error {
 		if o.err != nil {
 			return fmt.Errorf("explain %s: %w", at, o.err)
 		}
+		if o.login {
+			o = soft(reasonAuth)
+		}
 		if o.redirect != "" && len(x.Hops) < maxRedirects {
 			at = o.redirect
 			x.Hops = append(x.Hops, at)

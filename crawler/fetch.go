@@ -32,8 +32,10 @@ type outcome struct {
 	// again says that the URL is worth another attempt; pause that its host
 	// asked for one.
 	again, pause bool
-	// redirect is the canonical address that the URL leads to.
+	// redirect is the canonical address that the URL leads to; login says that
+	// it looks like the place to identify oneself.
 	redirect string
+	login    bool
 
 	page    docseek.Page
 	doc     docseek.Document
@@ -91,6 +93,9 @@ func (f *fetcher) fetch(ctx context.Context, canonical string, known docseek.Val
 		return errorReason(err).outcome()
 	}
 	o := f.judge(ctx, u, a)
+	if o.fate == NotModified && known == (docseek.Validators{}) {
+		o = unreachable("http_304") // nobody asked whether it was
+	}
 	o.status = a.status
 	return o
 }
@@ -104,7 +109,7 @@ func (f *fetcher) judge(ctx context.Context, u *url.URL, a *answer) outcome {
 	case a.status == http.StatusOK:
 		return f.read(ctx, u, a)
 	case a.status == http.StatusNotModified:
-		return outcome{fate: NotModified}
+		return outcome{fate: NotModified, page: docseek.Page{URL: u.String(), FetchedAt: a.at.UTC(), Validators: validators(a.header)}}
 	case isRedirect(a.status):
 		return f.redirected(ctx, u, a.header.Get("Location"))
 	case a.status == http.StatusNotFound, a.status == http.StatusGone:
@@ -129,10 +134,12 @@ func (f *fetcher) redirected(ctx context.Context, u *url.URL, location string) o
 	switch {
 	case err != nil:
 		return soft("bad_redirect")
-	case leadsToLogin(u, to):
-		return soft(reasonAuth)
 	case target == f.fold(u.String()):
 		return soft("redirect_loop")
+	}
+	o := outcome{fate: Refused, reason: "redirect", redirect: target, login: leadsToLogin(u, to)}
+	if o.login {
+		return o
 	}
 	missing, err := f.missing(ctx, u)
 	if err != nil {
@@ -141,7 +148,7 @@ func (f *fetcher) redirected(ctx context.Context, u *url.URL, location string) o
 	if missing != nil && missing.redirect == target && !f.isFront(u) {
 		return soft("soft_404")
 	}
-	return outcome{fate: Refused, reason: "redirect", redirect: target}
+	return o
 }
 
 // read turns a body into a document.
@@ -151,7 +158,7 @@ func (f *fetcher) read(ctx context.Context, u *url.URL, a *answer) outcome {
 		return o
 	}
 	if o.signals.Refresh != "" {
-		if r := f.redirected(ctx, u, o.signals.Refresh); r.err != nil || r.redirect != "" || r.reason == reasonAuth {
+		if r := f.redirected(ctx, u, o.signals.Refresh); r.err != nil || r.redirect != "" {
 			return r
 		}
 	}
@@ -188,7 +195,7 @@ func (f *fetcher) document(u *url.URL, a *answer) outcome {
 	}
 	page := docseek.Page{
 		URL: u.String(), Body: text, ContentType: kind, FetchedAt: a.at.UTC(), Modified: modified(a.header),
-		Validators: docseek.Validators{ETag: a.header.Get("ETag"), LastModified: a.header.Get("Last-Modified")},
+		Validators: validators(a.header),
 	}
 	doc, signals, err := extract.Extract(page, extract.Options{Content: f.content})
 	if err != nil {
@@ -286,6 +293,10 @@ func errorReason(err error) failure {
 	default:
 		return failure{Unreachable, "connection"}
 	}
+}
+
+func validators(header http.Header) docseek.Validators {
+	return docseek.Validators{ETag: header.Get("ETag"), LastModified: header.Get("Last-Modified")}
 }
 
 func mediaType(contentType string) string {

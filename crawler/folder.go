@@ -83,7 +83,7 @@ func (c *Crawler) crawlFolder(ctx context.Context, src docseek.Source, folder st
 	r := &run{
 		src: src, scope: sc, langs: newLanguages(src.Languages), known: known, visit: visit,
 		maxPages: orDefault(src.MaxPages, c.opts.MaxPages),
-		fates:    map[string]Fate{}, contents: map[string]string{}, alternates: map[string]string{},
+		fates:    map[string]Fate{}, contents: map[content]string{}, alternates: map[string]string{},
 		variants: map[string]*variants{}, unlisted: map[string]bool{},
 		summary: Summary{Discovery: fromFolder},
 		fetcher: &fetcher{session: &session{opts: c.opts, log: c.opts.Logger, obey: src.Robots != "ignore"}, content: src.Content},
@@ -176,11 +176,8 @@ func (f *folderReader) page(ctx context.Context, t *task, name, kind string) err
 	sum := sha256.Sum256(body)
 	tag := `"sha256-` + hex.EncodeToString(sum[:]) + `"`
 	if kept && k.Validators.ETag == tag {
-		f.pages++
-		if k.Hash != "" {
-			f.contents[k.Hash] = t.url
-		}
-		return f.emit(ctx, t, outcome{fate: NotModified}, k.Links)
+		page := docseek.Page{URL: t.url, FetchedAt: time.Now().UTC(), Validators: k.Validators}
+		return f.takeUnchanged(ctx, t, outcome{fate: NotModified, page: page}, k)
 	}
 	text, encoding, err := decodeText(body, "")
 	if err != nil {

@@ -47,6 +47,9 @@ type session struct {
 	collector *colly.Collector // for pages
 	lists     *http.Client     // for robots.txt and sitemaps, which are read as streams
 
+	// abort ends the requests under way.
+	abort context.CancelFunc
+
 	mu       sync.Mutex
 	hosts    map[string]*host
 	warnings []string
@@ -106,6 +109,7 @@ func newSession(ctx context.Context, opts Options, src docseek.Source, start *ur
 		accept:  strings.Join(src.Languages, ", "),
 		hosts:   map[string]*host{},
 	}
+	ctx, s.abort = context.WithCancel(ctx)
 	s.network.trust(ctx, start)
 	s.transport = &transport{
 		base:      s.network,
@@ -121,7 +125,10 @@ func newSession(ctx context.Context, opts Options, src docseek.Source, start *ur
 	return s
 }
 
-func (s *session) close() { s.network.close() }
+func (s *session) close() {
+	s.abort()
+	s.network.close()
+}
 
 // warnf keeps a sentence for the summary, once.
 func (s *session) warnf(format string, args ...any) {
@@ -220,8 +227,8 @@ func (s *session) page(ctx context.Context, u *url.URL, known docseek.Validators
 	cc := colly.NewContext()
 	cc.Put(answerKey, a)
 	err := s.collector.Request(http.MethodGet, u.String(), nil, cc, header)
-	if errors.Is(err, colly.ErrAbortedAfterHeaders) {
-		err = nil
+	if errors.Is(err, colly.ErrAbortedAfterHeaders) || a.status != 0 && a.status != http.StatusOK {
+		err = nil // the status says it all, however long or broken the body
 	}
 	s.settle(ctx, h, a.status, a.header, err)
 	return a, err

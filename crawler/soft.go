@@ -2,6 +2,8 @@ package crawler
 
 import (
 	"net/url"
+	"path"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -54,25 +56,36 @@ const (
 )
 
 // leadsToLogin reports whether a redirect from one address to another asks the
-// visitor to identify himself.
+// visitor to identify himself: by the host, by the last name of the path, or by
+// a path about authentication that is told where to lead back to.
 func leadsToLogin(from, to *url.URL) bool {
-	return isLogin(to) && !isLogin(from)
+	if from.Host != to.Host {
+		label, _, _ := strings.Cut(strings.ToLower(to.Hostname()), ".")
+		switch label {
+		case "login", "signin", "auth", "accounts", "sso", "idp":
+			return true
+		}
+	}
+	segments := pathSegments(to)
+	if len(segments) == 0 || slices.Equal(segments, pathSegments(from)) {
+		return false
+	}
+	last := strings.ToLower(segments[len(segments)-1])
+	switch strings.TrimSuffix(last, path.Ext(last)) {
+	case "login", "log-in", "log_in", "signin", "sign-in", "sign_in", "wp-login":
+		return true
+	case "auth", "authorize", "oauth", "oauth2", "sso", "saml", "saml2", "session", "sessions":
+		return leadsBack(to.Query())
+	default:
+		return false
+	}
 }
 
-func isLogin(u *url.URL) bool {
-	label, _, _ := strings.Cut(strings.ToLower(u.Hostname()), ".")
-	switch label {
-	case "login", "signin", "auth", "accounts", "sso", "idp":
-		return true
-	}
-	for _, s := range pathSegments(u) {
-		s = strings.ToLower(s)
-		if i := strings.LastIndexByte(s, '.'); i > 0 {
-			s = s[:i]
-		}
-		switch s {
-		case "login", "log-in", "log_in", "signin", "sign-in", "sign_in", "users_sign_in", "sso", "saml", "saml2",
-			"oauth", "oauth2", "authorize", "wp-login", "auth":
+func leadsBack(query url.Values) bool {
+	for name := range query {
+		switch strings.ToLower(name) {
+		case "next", "return", "returnto", "return_to", "returnurl", "redirect", "redirect_to", "redirect_uri", "continue",
+			"service", "samlrequest", "callbackurl", "destination", "goto":
 			return true
 		}
 	}
