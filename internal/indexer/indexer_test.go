@@ -119,7 +119,7 @@ func (h *hashing) Embed(_ context.Context, texts []string, _ embed.Kind) ([][]fl
 	out := make([][]float32, len(texts))
 	for i, text := range texts {
 		v := make([]float32, 16)
-		for _, w := range strings.FieldsSeq(h.name + " " + text) {
+		for w := range strings.FieldsSeq(h.name + " " + text) {
 			f := fnv.New64a()
 			_, _ = f.Write([]byte(w))
 			for j := range v {
