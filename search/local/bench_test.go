@@ -3,11 +3,11 @@ package local
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -180,7 +180,7 @@ func BenchmarkCommit(b *testing.B) {
 		}
 		b.ReportMetric(float64(time.Since(start).Microseconds())/1000, "last-commit-ms")
 		page, err := mustReader(b, s).Page(ctx, "docs", record.URL)
-		if err != nil || page.Hash != fmt.Sprint(revision) {
+		if err != nil || page.Hash != strconv.Itoa(revision) {
 			b.Fatal(page.Hash, err)
 		}
 	}

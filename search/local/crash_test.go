@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +23,6 @@ import (
 )
 
 const (
-	childDir      = "DOCSEEK_TEST_CHILD_DIR"
 	childRevision = "DOCSEEK_TEST_CHILD_REVISION"
 	childCommits  = "DOCSEEK_TEST_CHILD_COMMITS"
 	childPaced    = "DOCSEEK_TEST_CHILD_PACED" // wait for a line on stdin after each commit
@@ -33,8 +33,8 @@ const (
 
 // TestMain lets the test binary be the process that is killed.
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(childDir); dir != "" {
-		if err := child(dir); err != nil {
+	if os.Getenv(childRevision) != "" {
+		if err := child(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -47,14 +47,15 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// child publishes one revision of a site after the other and says what it does.
-func child(dir string) error {
+// child publishes one revision of a site after the other, in its working
+// directory, and says what it does.
+func child() error {
 	ctx := context.Background()
 	var revision, commits int
 	if _, err := fmt.Sscan(os.Getenv(childRevision)+" "+os.Getenv(childCommits), &revision, &commits); err != nil {
 		return err
 	}
-	s, err := Open(ctx, dir, Options{Keep: time.Nanosecond})
+	s, err := Open(ctx, ".", Options{Keep: time.Nanosecond})
 	if err != nil {
 		return err
 	}
@@ -120,7 +121,7 @@ func testPage(i, revision, chunks, dim int) (search.PageRecord, []search.Embeddi
 			Lexical:  lexical.Vector{Terms: []uint32{1, 10 + uint32(i)}, Weights: []float32{1, 0.5}},
 		}
 	}
-	return search.PageRecord{URL: testURL(i), Hash: fmt.Sprint(revision)}, list
+	return search.PageRecord{URL: testURL(i), Hash: strconv.Itoa(revision)}, list
 }
 
 func randomUnit(rng *rand.Rand, dim int) []float32 {
@@ -172,7 +173,8 @@ func startChild(t *testing.T, dir string, revision, commits int, paced io.Reader
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), exe)
-	cmd.Env = append(os.Environ(), childDir+"="+dir, fmt.Sprintf("%s=%d", childRevision, revision), fmt.Sprintf("%s=%d", childCommits, commits))
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", childRevision, revision), fmt.Sprintf("%s=%d", childCommits, commits))
 	if paced != nil {
 		cmd.Env = append(cmd.Env, childPaced+"=1")
 		cmd.Stdin = paced
@@ -209,12 +211,8 @@ func TestKilled(t *testing.T) {
 		acknowledged, last := revision, ""
 		until := []string{"begun", "put", "committing", "committing", "committed"}[rng.IntN(5)]
 		for n := 1 + rng.IntN(12); (n > 0 || last != until) && lines.Scan(); n-- {
-			step, number, _ := strings.Cut(lines.Text(), " ")
-			if last = step; step == "committed" {
-				if _, err := fmt.Sscan(number, &acknowledged); err != nil {
-					t.Fatal(err)
-				}
-			}
+			last, _, _ = strings.Cut(lines.Text(), " ")
+			_, _ = fmt.Sscanf(lines.Text(), "committed %d", &acknowledged)
 		}
 		for range rng.IntN(1 << 20) { // somewhere within what the child does next
 			_ = rng.Uint64()
@@ -222,13 +220,8 @@ func TestKilled(t *testing.T) {
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		rest := ""
 		for lines.Scan() { // said before the signal came
-			if rest = lines.Text(); strings.HasPrefix(rest, "committed ") {
-				if _, err := fmt.Sscanf(rest, "committed %d", &acknowledged); err != nil {
-					t.Fatal(err)
-				}
-			}
+			_, _ = fmt.Sscanf(lines.Text(), "committed %d", &acknowledged)
 		}
 		_ = cmd.Wait()
 		points[last]++
@@ -464,47 +457,49 @@ func TestForeignFiles(t *testing.T) {
 	}
 }
 
-// TestDiskFull bounds the file as a full disk would: the run fails plainly and
-// what is live stays.
-func TestDiskFull(t *testing.T) {
-	ctx := t.Context()
-	s := open(t, t.TempDir(), Options{})
-	defer closeStore(t, s)
-	if err := publishRevision(ctx, s, 0, func(string) {}); err != nil {
-		t.Fatal(err)
-	}
+// TestCannotWrite bounds the file as a full disk would, or refuses writes as a
+// read-only one would: the run fails plainly and what is live stays.
+func TestCannotWrite(t *testing.T) {
 	for pragma, want := range map[string]string{
 		"PRAGMA max_page_count = 1": "the disk is full: free some space",
 		"PRAGMA query_only = 1":     "the data directory is not writable",
 	} {
-		if _, err := s.db.write.ExecContext(ctx, pragma); err != nil {
-			t.Fatal(err)
-		}
-		err := publishRevision(ctx, s, 1, func(string) {})
-		for revision := 2; err == nil && revision < 200; revision++ { // the file has free pages
-			err = publishRevision(ctx, s, revision, func(string) {})
-		}
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v does not say %q", pragma, err, want)
-		}
-		if _, err := revisionShown(ctx, mustReader(t, s)); err != nil {
-			t.Error(err)
-		}
+		t.Run(want, func(t *testing.T) {
+			ctx := t.Context()
+			s := open(t, t.TempDir(), Options{})
+			defer closeStore(t, s)
+			err := publishRevision(ctx, s, 0, func(string) {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.db.write.ExecContext(ctx, pragma); err != nil {
+				t.Fatal(err)
+			}
+			for revision := 1; err == nil && revision < 200; revision++ { // the file has free pages
+				err = publishRevision(ctx, s, revision, func(string) {})
+			}
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v does not say %q", err, want)
+			}
+			if _, err := revisionShown(ctx, mustReader(t, s)); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 
-func mustReader(t testing.TB, s *Store) search.Reader {
-	t.Helper()
-	r, err := s.Reader(t.Context())
+func mustReader(tb testing.TB, s *Store) search.Reader {
+	tb.Helper()
+	r, err := s.Reader(tb.Context())
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return r
 }
 
-func closeStore(t testing.TB, s *Store) {
-	t.Helper()
+func closeStore(tb testing.TB, s *Store) {
+	tb.Helper()
 	if err := s.Close(); err != nil {
-		t.Error(err)
+		tb.Error(err)
 	}
 }

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -100,7 +101,13 @@ func (s *segment) postings(term uint32) ([]uint16, []float32) {
 type builder struct {
 	segment
 	keys []byte
-	// lexTerms and lexWeights are those of row after row; row i ends at lexEnds[i].
+	// The terms in the order in which they came, where each stands there, and how
+	// many postings it has.
+	met    []uint32
+	places map[uint32]uint32
+	counts []uint32
+	// lexTerms are places of terms and lexWeights their weights, row after row; row
+	// i ends at lexEnds[i].
 	lexTerms   []uint32
 	lexWeights []float32
 	lexEnds    []uint32
@@ -108,7 +115,10 @@ type builder struct {
 
 // newBuilder makes room for the pages.
 func newBuilder(fingerprint string, dim int, pages []page) *builder {
-	b := &builder{segment: segment{fingerprint: fingerprint, dim: dim, pages: slices.Clone(pages)}}
+	b := &builder{
+		segment: segment{fingerprint: fingerprint, dim: dim, pages: slices.Clone(pages)},
+		places:  make(map[uint32]uint32),
+	}
 	rows, embedded := 0, 0
 	for i := range b.pages {
 		b.pages[i].first = rows
@@ -131,7 +141,15 @@ func (b *builder) addRow(key, lexical, dense []byte) error {
 	b.keys = append(b.keys, key...)
 	b.ends = append(b.ends, uint32(len(b.keys)))
 	if err := decodeLexical(lexical, func(term uint32, weight float32) {
-		b.lexTerms = append(b.lexTerms, term)
+		at, ok := b.places[term]
+		if !ok {
+			at = uint32(len(b.met))
+			b.places[term] = at
+			b.met = append(b.met, term)
+			b.counts = append(b.counts, 0)
+		}
+		b.counts[at]++
+		b.lexTerms = append(b.lexTerms, at)
 		b.lexWeights = append(b.lexWeights, weight)
 	}); err != nil {
 		return err
@@ -153,29 +171,28 @@ func (b *builder) build() *segment {
 	if len(b.embedded) == s.size() {
 		s.embedded = nil
 	}
-	place := make(map[uint32]uint32)
-	for _, t := range b.lexTerms {
-		place[t]++
+	order := make([]uint32, len(b.met))
+	for i := range order {
+		order[i] = uint32(i)
 	}
-	s.terms = make([]uint32, 0, len(place))
-	for t := range place {
-		s.terms = append(s.terms, t)
-	}
-	slices.Sort(s.terms)
-	s.starts = make([]uint32, len(s.terms)+1)
-	for i, t := range s.terms {
-		s.starts[i+1] = s.starts[i] + place[t]
-		place[t] = s.starts[i]
+	slices.SortFunc(order, func(x, y uint32) int { return cmp.Compare(b.met[x], b.met[y]) })
+	s.terms = make([]uint32, len(order))
+	s.starts = make([]uint32, len(order)+1)
+	next := make([]uint32, len(order)) // by place, where the next posting goes
+	for i, at := range order {
+		s.terms[i] = b.met[at]
+		next[at] = s.starts[i]
+		s.starts[i+1] = s.starts[i] + b.counts[at]
 	}
 	s.rows = make([]uint16, len(b.lexTerms))
 	s.weights = make([]float32, len(b.lexTerms))
-	at := uint32(0)
+	i := uint32(0)
 	for row, end := range b.lexEnds {
-		for ; at < end; at++ {
-			t := b.lexTerms[at]
-			s.rows[place[t]] = uint16(row)
-			s.weights[place[t]] = b.lexWeights[at]
-			place[t]++
+		for ; i < end; i++ {
+			to := &next[b.lexTerms[i]]
+			s.rows[*to] = uint16(row)
+			s.weights[*to] = b.lexWeights[i]
+			*to++
 		}
 	}
 	return &s

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math/bits"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/docseek/docseek/search"
@@ -205,22 +206,29 @@ func readViews(ctx context.Context, tx *sql.Tx, fingerprint string, dim int, pag
 		return nil, fmt.Errorf("read vectors: %w", err)
 	}
 	defer func() { _ = query.Close() }()
-	var views []*view
-	for len(pages) > 0 {
+	var builders []*builder
+	for rest := pages; len(rest) > 0; {
 		n, rows := 0, 0
-		for n < len(pages) && rows < segmentRows {
-			rows += pages[n].n
+		for n < len(rest) && rows < segmentRows {
+			rows += rest[n].n
 			n++
 		}
-		b := newBuilder(fingerprint, dim, pages[:n])
-		for _, p := range pages[:n] {
+		builders = append(builders, newBuilder(fingerprint, dim, rest[:n]))
+		rest = rest[n:]
+	}
+	views := make([]*view, len(builders))
+	var building sync.WaitGroup
+	defer building.Wait()
+	for i, b := range builders {
+		for _, p := range b.pages {
 			if err := readRows(ctx, query, p, b); err != nil {
 				return nil, fmt.Errorf("read the vectors of %s: %w", p.url, err)
 			}
 		}
-		views = append(views, newView(b.build()))
-		pages = pages[n:]
+		// The next one is read meanwhile.
+		building.Go(func() { views[i] = newView(b.build()) })
 	}
+	building.Wait()
 	return views, nil
 }
 

@@ -26,11 +26,11 @@ func TestConformance(t *testing.T) { storetest.Run(t, index(Options{})) }
 func TestNothingKept(t *testing.T) { storetest.RandomLives(t, index(Options{Keep: time.Nanosecond})) }
 
 // open opens a store that the test closes.
-func open(t testing.TB, dir string, opts Options) *Store {
-	t.Helper()
-	s, err := Open(t.Context(), dir, opts)
+func open(tb testing.TB, dir string, opts Options) *Store {
+	tb.Helper()
+	s, err := Open(tb.Context(), dir, opts)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return s
 }

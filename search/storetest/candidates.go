@@ -117,8 +117,7 @@ func checkList(t *testing.T, got []search.Candidate, scores map[string]float64, 
 	}
 }
 
-func testCandidates(t *testing.T, open func(t *testing.T) search.Store) {
-	m := newMust(t)
+func testCandidates(m must, open opener) {
 	s := m.open(open)
 	all := corpus(m, s)
 	for name, store := range map[string]search.Store{"as written": s, "opened again": m.open(open)} {
@@ -156,7 +155,7 @@ func testCandidates(t *testing.T, open func(t *testing.T) search.Store) {
 			}
 			found, err := r.Candidates(m.ctx, request)
 			m.ok(err)
-			t.Run(fmt.Sprint(name, " ", i), func(t *testing.T) {
+			m.Run(fmt.Sprint(name, " ", i), func(t *testing.T) {
 				checkList(t, found.Dense, dense, request.Limit)
 				checkList(t, found.Lexical, lex, request.Limit)
 			})
@@ -168,8 +167,7 @@ func testCandidates(t *testing.T, open func(t *testing.T) search.Store) {
 }
 
 // testTies gives many chunks one vector and one weight: their ids decide.
-func testTies(t *testing.T, open func(t *testing.T) search.Store) {
-	m := newMust(t)
+func testTies(m must, open opener) {
 	s := m.open(open)
 	vector := make([]float32, dim)
 	for i := range 4 {
@@ -200,8 +198,7 @@ func testTies(t *testing.T, open func(t *testing.T) search.Store) {
 	}
 }
 
-func testFilters(t *testing.T, open func(t *testing.T) search.Store) {
-	m := newMust(t)
+func testFilters(m must, open opener) {
 	s := m.open(open)
 	all := corpus(m, s)
 	r := m.reader(s)
@@ -230,7 +227,7 @@ func testFilters(t *testing.T, open func(t *testing.T) search.Store) {
 			},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
+		m.Run(name, func(t *testing.T) {
 			for i, limit := range []int{3, 1000} {
 				request := search.Request{
 					Filter: test.filter, Vectors: map[string][]float32{fingerprint: unit(seed(name, i))},
@@ -276,8 +273,7 @@ func under(e stored, prefix string) bool {
 	return path == prefix || (len(path) > len(prefix) && path[:len(prefix)+1] == prefix+"/")
 }
 
-func testWrongRequests(t *testing.T, open func(t *testing.T) search.Store) {
-	m := newMust(t)
+func testWrongRequests(m must, open opener) {
 	s := m.open(open)
 	m.publish(s, "docs", content{url: pageURL("docs", 1), chunks: 2})
 	r := m.reader(s)
@@ -288,7 +284,7 @@ func testWrongRequests(t *testing.T, open func(t *testing.T) search.Store) {
 		"weights missing":   {Lexical: lexical.Vector{Terms: []uint32{1}}, Limit: 5},
 	} {
 		if _, err := r.Candidates(m.ctx, request); err == nil {
-			t.Errorf("%s: no error", name)
+			m.Errorf("%s: no error", name)
 		}
 	}
 	for _, limit := range []int{0, -1} {

@@ -5,15 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/docseek/docseek"
 	"github.com/docseek/docseek/search"
 )
 
-func testEmpty(t *testing.T, open func(t *testing.T) search.Store) {
-	m := newMust(t)
+func testEmpty(m must, open opener) {
 	s := m.open(open)
 	r := m.reader(s)
 	infos, err := r.Sources(m.ctx)
@@ -35,13 +33,12 @@ func testEmpty(t *testing.T, open func(t *testing.T) search.Store) {
 	m.fails(err, search.ErrStale)
 	for _, name := range []string{"", "../x", "A", "a/b", strings.Repeat("a", 65)} {
 		if _, err := s.Begin(m.ctx, docseek.Source{Name: name}, fingerprint, false); err == nil {
-			t.Errorf("a source named %q was begun", name)
+			m.Errorf("a source named %q was begun", name)
 		}
 	}
 }
 
-func testLifecycle(t *testing.T, open func(t *testing.T) search.Store) {
-	m := newMust(t)
+func testLifecycle(m must, open opener) {
 	s := m.open(open)
 	started := time.Now().Add(-time.Second)
 	a := content{url: pageURL("docs", 1), chunks: 3, language: "en", version: "2"}
@@ -67,9 +64,9 @@ func testLifecycle(t *testing.T, open func(t *testing.T) search.Store) {
 	m.same(m.texts(before, docseek.Filter{}), []string{})
 	r := m.reader(s)
 	m.same(m.texts(r, docseek.Filter{}), textsOf(a, b))
-	info := m.info(r, "docs")
+	info := m.info(r)
 	if info.IndexedAt.Before(started) || info.LastSuccess.Before(started) {
-		t.Errorf("indexed at %v, last success %v: before the test", info.IndexedAt, info.LastSuccess)
+		m.Errorf("indexed at %v, last success %v: before the test", info.IndexedAt, info.LastSuccess)
 	}
 	info.IndexedAt, info.LastSuccess = time.Time{}, time.Time{}
 	m.same(info, search.SourceInfo{
@@ -90,8 +87,7 @@ func testLifecycle(t *testing.T, open func(t *testing.T) search.Store) {
 }
 
 // testFaithful reads back what was written, byte for byte.
-func testFaithful(t *testing.T, open func(t *testing.T) search.Store) {
-	m := newMust(t)
+func testFaithful(m must, open opener) {
 	s := m.open(open)
 	c := content{url: pageURL("docs", 1), revision: 3, chunks: 4, language: "en-us", version: "1.x"}
 	record, embeddings := c.record(), c.embeddings(fingerprint)
@@ -141,8 +137,7 @@ func testFaithful(t *testing.T, open func(t *testing.T) search.Store) {
 	m.fails(err, search.ErrNotFound)
 }
 
-func testPutAndRemove(t *testing.T, open func(t *testing.T) search.Store) {
-	m := newMust(t)
+func testPutAndRemove(m must, open opener) {
 	s := m.open(open)
 	page := func(i, revision int) content {
 		return content{url: pageURL("docs", i), revision: revision, chunks: 2}
@@ -170,8 +165,7 @@ func testPutAndRemove(t *testing.T, open func(t *testing.T) search.Store) {
 }
 
 // testRefusedPage puts what cannot be stored: it leaves the run as it was.
-func testRefusedPage(t *testing.T, open func(t *testing.T) search.Store) {
-	m := newMust(t)
+func testRefusedPage(m must, open opener) {
 	s := m.open(open)
 	c := content{url: pageURL("docs", 1), chunks: 2}
 	w := m.begin(s, "docs", fingerprint)
@@ -188,17 +182,16 @@ func testRefusedPage(t *testing.T, open func(t *testing.T) search.Store) {
 		embeddings := content{url: c.url, revision: 1, chunks: 2}.embeddings(fingerprint)
 		spoil(&embeddings[1])
 		if err := w.Put(m.ctx, c.record(), embeddings); err == nil {
-			t.Errorf("%s: the page was put", name)
+			m.Errorf("%s: the page was put", name)
 		} else if !strings.Contains(err.Error(), c.url) {
-			t.Errorf("%s: the error does not name the page: %v", name, err)
+			m.Errorf("%s: the error does not name the page: %v", name, err)
 		}
 	}
 	m.commit(w)
 	m.same(m.texts(m.reader(s), docseek.Filter{}), textsOf(c))
 }
 
-func testSameIDs(t *testing.T, open func(t *testing.T) search.Store) {
-	m := newMust(t)
+func testSameIDs(m must, open opener) {
 	s := m.open(open)
 	pages := []content{{url: pageURL("docs", 1), chunks: 3}, {url: pageURL("docs", 2), chunks: 1}}
 	m.publish(s, "docs", pages...)
@@ -220,8 +213,7 @@ func testSameIDs(t *testing.T, open func(t *testing.T) search.Store) {
 	m.same(again, first)
 }
 
-func testNotVerified(t *testing.T, open func(t *testing.T) search.Store) {
-	m := newMust(t)
+func testNotVerified(m must, open opener) {
 	s := m.open(open)
 	a := content{url: pageURL("docs", 1), chunks: 2}
 	first := m.publish(s, "docs", a)
@@ -235,14 +227,13 @@ func testNotVerified(t *testing.T, open func(t *testing.T) search.Store) {
 	_, err := s.Begin(m.ctx, source("docs"), fingerprint, false)
 	m.fails(err, search.ErrLocked)
 	m.ok(w.Finish(m.ctx, search.Run{Outcome: search.Refused, Error: "counts do not verify"}))
-	info := m.info(m.reader(s), "docs")
+	info := m.info(m.reader(s))
 	m.same(info.Generation, first)
 	m.same(info.LastRun.Error, "counts do not verify")
 	m.same(m.texts(m.reader(s), docseek.Filter{}), textsOf(a))
 }
 
-func testFinish(t *testing.T, open func(t *testing.T) search.Store) {
-	m := newMust(t)
+func testFinish(m must, open opener) {
 	s := m.open(open)
 	a := content{url: pageURL("docs", 1), chunks: 2}
 
@@ -250,25 +241,25 @@ func testFinish(t *testing.T, open func(t *testing.T) search.Store) {
 	w := m.begin(s, "docs", fingerprint)
 	m.put(w, fingerprint, a)
 	m.ok(w.Finish(m.ctx, search.Run{Outcome: search.Failed, Error: "no route to host"}))
-	info := m.info(m.reader(s), "docs")
+	info := m.info(m.reader(s))
 	m.same(info, search.SourceInfo{Source: source("docs"), LastRun: &search.Run{Source: "docs", Outcome: search.Failed, Error: "no route to host"}})
 	m.same(m.texts(m.reader(s), docseek.Filter{}), []string{})
 	_, err := m.reader(s).Page(m.ctx, "docs", a.url)
 	m.fails(err, search.ErrNotFound)
 
 	first := m.publish(s, "docs", a)
-	published := m.info(m.reader(s), "docs")
+	published := m.info(m.reader(s))
 	for _, outcome := range []search.Outcome{search.Failed, search.Refused, search.Unchanged} {
 		w := m.begin(s, "docs", fingerprint)
 		m.put(w, fingerprint, content{url: a.url, revision: 1, chunks: 1}, content{url: pageURL("docs", 2), chunks: 1})
 		m.ok(w.Remove(m.ctx, a.url))
 		m.ok(w.Finish(m.ctx, search.Run{Outcome: outcome}))
-		info := m.info(m.reader(s), "docs")
+		info := m.info(m.reader(s))
 		m.same(info.Generation, first)
 		m.same(info.LastRun.Outcome, outcome)
 		m.same(info.IndexedAt, published.IndexedAt)
 		if renewed := info.LastSuccess.After(published.LastSuccess); renewed != (outcome == search.Unchanged) {
-			t.Errorf("%s: last success went from %v to %v", outcome, published.LastSuccess, info.LastSuccess)
+			m.Errorf("%s: last success went from %v to %v", outcome, published.LastSuccess, info.LastSuccess)
 		}
 		m.same(m.texts(m.reader(s), docseek.Filter{}), textsOf(a))
 	}
@@ -278,8 +269,7 @@ func testFinish(t *testing.T, open func(t *testing.T) search.Store) {
 }
 
 // testEnded uses writers after their end: nothing comes of it.
-func testEnded(t *testing.T, open func(t *testing.T) search.Store) {
-	m := newMust(t)
+func testEnded(m must, open opener) {
 	s := m.open(open)
 	a := content{url: pageURL("docs", 1), chunks: 2}
 	ends := map[string]func(w search.Writer){
@@ -295,7 +285,7 @@ func testEnded(t *testing.T, open func(t *testing.T) search.Store) {
 		if w.Put(m.ctx, c.record(), c.embeddings(fingerprint)) == nil || w.Remove(m.ctx, a.url) == nil ||
 			w.Commit(m.ctx, search.Counts{}, search.Run{}) == nil || w.Finish(m.ctx, search.Run{}) == nil ||
 			w.Check(m.ctx, a.url, search.PageCheck{}) == nil {
-			t.Errorf("after %s: the writer goes on", name)
+			m.Errorf("after %s: the writer goes on", name)
 		}
 		m.ok(w.Close())
 		m.ok(w.Close())
@@ -304,14 +294,13 @@ func testEnded(t *testing.T, open func(t *testing.T) search.Store) {
 	m.same(m.texts(m.reader(s), docseek.Filter{}), textsOf(a))
 }
 
-func testChecks(t *testing.T, open func(t *testing.T) search.Store) {
-	m := newMust(t)
+func testChecks(m must, open opener) {
 	s := m.open(open)
 	page := func(i, revision int) content {
 		return content{url: pageURL("docs", i), revision: revision, chunks: 1}
 	}
 	checks := func(w search.Writer) map[string]search.PageCheck {
-		t.Helper()
+		m.Helper()
 		got := map[string]search.PageCheck{}
 		m.ok(w.Checks(m.ctx, func(url string, c search.PageCheck) error {
 			got[url] = c
@@ -373,8 +362,7 @@ func hashes(pages ...content) []string {
 	return list
 }
 
-func testVectors(t *testing.T, open func(t *testing.T) search.Store) {
-	m := newMust(t)
+func testVectors(m must, open opener) {
 	s := m.open(open)
 	a := content{url: pageURL("docs", 1), chunks: 3}
 	gone := content{url: pageURL("docs", 2), chunks: 1}
@@ -404,8 +392,7 @@ func testVectors(t *testing.T, open func(t *testing.T) search.Store) {
 }
 
 // testDegraded publishes without vectors first, then with them.
-func testDegraded(t *testing.T, open func(t *testing.T) search.Store) {
-	m := newMust(t)
+func testDegraded(m must, open opener) {
 	s := m.open(open)
 	c := content{url: pageURL("docs", 1), chunks: 4, plain: true}
 	m.publish(s, "docs", c)
@@ -414,7 +401,7 @@ func testDegraded(t *testing.T, open func(t *testing.T) search.Store) {
 	}
 	found, err := m.reader(s).Candidates(m.ctx, request)
 	m.ok(err)
-	m.same([]int{len(found.Dense), len(found.Lexical), m.info(m.reader(s), "docs").Embedded}, []int{0, 4, 0})
+	m.same([]int{len(found.Dense), len(found.Lexical), m.info(m.reader(s)).Embedded}, []int{0, 4, 0})
 
 	// Some chunks of a page may have a vector and others none.
 	half := content{url: pageURL("docs", 2), chunks: 4}.embeddings(fingerprint)
@@ -424,23 +411,22 @@ func testDegraded(t *testing.T, open func(t *testing.T) search.Store) {
 	m.commit(w)
 	found, err = m.reader(s).Candidates(m.ctx, request)
 	m.ok(err)
-	m.same([]int{len(found.Dense), len(found.Lexical), m.info(m.reader(s), "docs").Embedded}, []int{2, 8, 2})
+	m.same([]int{len(found.Dense), len(found.Lexical), m.info(m.reader(s)).Embedded}, []int{2, 8, 2})
 
 	c.plain = false
 	m.publish(s, "docs", c, content{url: pageURL("docs", 2), chunks: 4})
 	found, err = m.reader(s).Candidates(m.ctx, request)
 	m.ok(err)
-	m.same([]int{len(found.Dense), len(found.Lexical), m.info(m.reader(s), "docs").Embedded}, []int{8, 8, 8})
+	m.same([]int{len(found.Dense), len(found.Lexical), m.info(m.reader(s)).Embedded}, []int{8, 8, 8})
 }
 
-func testFingerprint(t *testing.T, open func(t *testing.T) search.Store) {
-	m := newMust(t)
+func testFingerprint(m must, open opener) {
 	s := m.open(open)
 	a, b := content{url: pageURL("docs", 1), chunks: 2}, content{url: pageURL("docs", 2), chunks: 2}
 	first := m.publish(s, "docs", a, b)
 	query := unit(seed("query"))
 	dense := func(fingerprint string) int {
-		t.Helper()
+		m.Helper()
 		found, err := m.reader(s).Candidates(m.ctx, search.Request{Vectors: map[string][]float32{fingerprint: query}, Limit: 99})
 		m.ok(err)
 		return len(found.Dense)
@@ -470,20 +456,19 @@ func testFingerprint(t *testing.T, open func(t *testing.T) search.Store) {
 	m.same([]int{dense(fingerprint), dense("model-b")}, []int{4, 0})
 	m.commit(w)
 	m.same([]int{dense(fingerprint), dense("model-b")}, []int{0, 2})
-	m.same(m.info(m.reader(s), "docs").Fingerprint, "model-b")
+	m.same(m.info(m.reader(s)).Fingerprint, "model-b")
 	m.same(m.texts(m.reader(s), docseek.Filter{}), textsOf(a))
 
 	back, err := s.Rollback(m.ctx, "docs")
 	m.ok(err)
 	m.same(back, first)
 	m.same([]int{dense(fingerprint), dense("model-b")}, []int{4, 0})
-	m.same(m.info(m.reader(s), "docs").Fingerprint, fingerprint)
+	m.same(m.info(m.reader(s)).Fingerprint, fingerprint)
 	m.publish(s, "docs", content{url: pageURL("docs", 3), chunks: 1})
 	m.same([]int{dense(fingerprint), dense("model-b")}, []int{5, 0})
 }
 
-func testTwoFingerprints(t *testing.T, open func(t *testing.T) search.Store) {
-	m := newMust(t)
+func testTwoFingerprints(m must, open opener) {
 	s := m.open(open)
 	a, b := content{url: pageURL("a", 1), chunks: 3}, content{url: pageURL("b", 1), chunks: 3}
 	m.publish(s, "a", a)
@@ -502,7 +487,7 @@ func testTwoFingerprints(t *testing.T, open func(t *testing.T) search.Store) {
 	m.same([]int{len(found.Dense), len(found.Lexical)}, []int{6, 6})
 	for _, c := range found.Dense[:2] { // each source's own vector
 		if c.Score < 0.999 || c.Ordinal != 0 {
-			t.Errorf("%s has score %v among the first", c.Text, c.Score)
+			m.Errorf("%s has score %v among the first", c.Text, c.Score)
 		}
 	}
 	found, err = m.reader(s).Candidates(m.ctx, search.Request{Vectors: map[string][]float32{"model-b": long[0].Vector}, Limit: 99})
@@ -513,8 +498,7 @@ func testTwoFingerprints(t *testing.T, open func(t *testing.T) search.Store) {
 	}
 }
 
-func testRollback(t *testing.T, open func(t *testing.T) search.Store) {
-	m := newMust(t)
+func testRollback(m must, open opener) {
 	s := m.open(open)
 	page := func(i, revision int) content {
 		return content{url: pageURL("docs", i), revision: revision, chunks: 1 + i}
@@ -537,7 +521,7 @@ func testRollback(t *testing.T, open func(t *testing.T) search.Store) {
 	m.same(m.texts(old, docseek.Filter{}), textsOf(page(1, 1), page(2, 1)))
 	r := m.reader(s)
 	m.same(m.texts(r, docseek.Filter{}), textsOf(page(1, 1), page(2, 0), page(3, 0)))
-	info := m.info(r, "docs")
+	info := m.info(r)
 	m.same([]int{int(info.Generation), info.Pages, info.Chunks}, []int{int(second), 3, 9})
 	record, err := r.Page(m.ctx, "docs", page(2, 0).url)
 	m.ok(err)
@@ -548,7 +532,7 @@ func testRollback(t *testing.T, open func(t *testing.T) search.Store) {
 	// The next run builds on what is live again; the number is not used twice.
 	third := m.publish(s, "docs", page(4, 0))
 	if third <= second+1 {
-		t.Errorf("number %d was given out after %d and one more", third, second)
+		m.Errorf("number %d was given out after %d and one more", third, second)
 	}
 	m.same(m.texts(m.reader(s), docseek.Filter{}), textsOf(page(1, 1), page(2, 0), page(3, 0), page(4, 0)))
 	back, err = s.Rollback(m.ctx, "docs")
@@ -556,8 +540,7 @@ func testRollback(t *testing.T, open func(t *testing.T) search.Store) {
 	m.same(back, second)
 }
 
-func testKeys(t *testing.T, open func(t *testing.T) search.Store) {
-	m := newMust(t)
+func testKeys(m must, open opener) {
 	s := m.open(open)
 	keys := map[string]bool{m.reader(s).Key(): true}
 	a := content{url: pageURL("docs", 1), chunks: 2}
@@ -586,12 +569,11 @@ func testKeys(t *testing.T, open func(t *testing.T) search.Store) {
 	_, err = s.Rollback(m.ctx, "docs")
 	m.ok(err)
 	if k := m.reader(s).Key(); keys[k] {
-		t.Errorf("key %s names two states", k)
+		m.Errorf("key %s names two states", k)
 	}
 }
 
-func testPages(t *testing.T, open func(t *testing.T) search.Store) {
-	m := newMust(t)
+func testPages(m must, open opener) {
 	s := m.open(open)
 	w := m.begin(s, "docs", fingerprint)
 	var all []string
@@ -611,13 +593,13 @@ func testPages(t *testing.T, open func(t *testing.T) search.Store) {
 	m.commit(w)
 
 	list := func(prefix string, limit int) []string {
-		t.Helper()
+		m.Helper()
 		var urls []string
 		for after := ""; ; after = urls[len(urls)-1] {
 			pages, err := m.reader(s).Pages(m.ctx, "docs", prefix, after, limit)
 			m.ok(err)
 			if len(pages) > limit {
-				t.Fatalf("%d pages where %d were asked for", len(pages), limit)
+				m.Fatalf("%d pages where %d were asked for", len(pages), limit)
 			}
 			if len(pages) == 0 {
 				return urls
@@ -645,8 +627,7 @@ func testPages(t *testing.T, open func(t *testing.T) search.Store) {
 	}
 }
 
-func testLocked(t *testing.T, open func(t *testing.T) search.Store) {
-	m := newMust(t)
+func testLocked(m must, open opener) {
 	s, other := m.open(open), m.open(open)
 	w := m.begin(s, "docs", fingerprint)
 	for _, contender := range []search.Store{s, other} {
@@ -654,7 +635,7 @@ func testLocked(t *testing.T, open func(t *testing.T) search.Store) {
 		m.fails(err, search.ErrLocked)
 		held, ok := errors.AsType[*search.LockedError](err)
 		if !ok || held.Source != "docs" || held.Holder == "" {
-			t.Errorf("the error does not name the holder: %v", err)
+			m.Errorf("the error does not name the holder: %v", err)
 		}
 		ctx, cancel := context.WithTimeout(m.ctx, 10*time.Millisecond)
 		_, err = contender.Begin(ctx, source("docs"), fingerprint, true)
@@ -681,8 +662,7 @@ func testLocked(t *testing.T, open func(t *testing.T) search.Store) {
 	m.ok(next.w.Close())
 }
 
-func testTwoProcesses(t *testing.T, open func(t *testing.T) search.Store) {
-	m := newMust(t)
+func testTwoProcesses(m must, open opener) {
 	a, b := m.open(open), m.open(open)
 	page := func(name string, revision int) content {
 		return content{url: pageURL(name, 1), revision: revision, chunks: 2}

@@ -60,14 +60,14 @@ type life struct {
 func (l *life) step() {
 	l.Helper()
 	name := []string{"one", "two", "three"}[l.rng.IntN(3)]
-	switch n := l.rng.IntN(12); {
-	case n == 0:
+	switch l.rng.IntN(12) {
+	case 0:
 		l.rollback(name)
-	case n == 1:
+	case 1:
 		l.ok(l.store.Close())
 		l.store = l.must.open(l.open)
 		l.old = nil
-	case n == 2:
+	case 2:
 		l.old, l.oldModel = l.reader(l.store), maps.Clone(l.model)
 	default:
 		l.run(name)
@@ -235,12 +235,11 @@ func textsInOrder(c content) []string {
 
 // testReadersAcrossCommits searches while two sources are committed again and
 // again: each answer is of exactly one generation of each source.
-func testReadersAcrossCommits(t *testing.T, open func(t *testing.T) search.Store) {
+func testReadersAcrossCommits(m must, open opener) {
 	const (
 		pages   = 6
 		commits = 25
 	)
-	m := newMust(t)
 	s := m.open(open)
 	names := []string{"one", "two"}
 	site := func(name string, revision int) []content {
@@ -260,7 +259,7 @@ func testReadersAcrossCommits(t *testing.T, open func(t *testing.T) search.Store
 			last := map[string]int{}
 			for first := true; first || !done.Load(); first = false {
 				if err := readOnce(m, s, last, pages); err != nil {
-					t.Error(err)
+					m.Error(err)
 					return
 				}
 			}

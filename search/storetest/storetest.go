@@ -28,14 +28,16 @@ import (
 
 // Index makes an empty index. Each call of the function that it returns opens
 // one more store on that index, as another process would; the test closes it.
-type Index func(t *testing.T) (open func(t *testing.T) search.Store)
+type Index func(t *testing.T) (open opener)
+
+type opener = func(t *testing.T) search.Store
 
 // Run runs the whole suite, each test on an index of its own.
 func Run(t *testing.T, index Index) {
 	t.Helper()
 	for _, test := range []struct {
 		name string
-		run  func(t *testing.T, open func(t *testing.T) search.Store)
+		run  func(m must, open opener)
 	}{
 		{"empty", testEmpty},
 		{"lifecycle", testLifecycle},
@@ -63,7 +65,7 @@ func Run(t *testing.T, index Index) {
 		{"readers across commits", testReadersAcrossCommits},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			test.run(t, index(t))
+			test.run(newMust(t), index(t))
 		})
 	}
 	RandomLives(t, index)
@@ -182,7 +184,7 @@ func newMust(t *testing.T) must {
 }
 
 // open opens a store that is closed at the end of the test, if not before.
-func (m must) open(open func(t *testing.T) search.Store) search.Store {
+func (m must) open(open opener) search.Store {
 	m.Helper()
 	s := &closing{Store: open(m.T)}
 	m.Cleanup(func() { m.ok(s.Close()) })
@@ -240,16 +242,17 @@ func (m must) reader(s search.Store) search.Reader {
 	return r
 }
 
-func (m must) info(r search.Reader, name string) search.SourceInfo {
+// info is what the reader says of the source docs.
+func (m must) info(r search.Reader) search.SourceInfo {
 	m.Helper()
 	infos, err := r.Sources(m.ctx)
 	m.ok(err)
 	for _, i := range infos {
-		if i.Source.Name == name {
+		if i.Source.Name == "docs" {
 			return i
 		}
 	}
-	m.Fatalf("source %s is not listed in %+v", name, infos)
+	m.Fatalf("source docs is not listed in %+v", infos)
 	return search.SourceInfo{}
 }
 
@@ -266,9 +269,9 @@ func (m must) texts(r search.Reader, filter docseek.Filter) []string {
 	return texts
 }
 
-func (m must) same(got, want any, opts ...cmp.Option) {
+func (m must) same(got, want any) {
 	m.Helper()
-	if diff := cmp.Diff(want, got, append(opts, cmpopts.EquateEmpty())...); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		m.Fatalf("(-want +got)\n%s", diff)
 	}
 }
