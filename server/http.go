@@ -74,8 +74,7 @@ func (s *Server) routes(publicURL string) (http.Handler, error) {
 		return nil, err
 	}
 	endpoint := &endpoint{
-		server: s,
-		page:   page,
+		page: page,
 		transport: mcpserver.NewStreamableHTTPServer(s.mcp,
 			mcpserver.WithStateLess(true),
 			mcpserver.WithStreamableHTTPLogger(s.log)),
@@ -110,7 +109,6 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 
 // endpoint is /mcp.
 type endpoint struct {
-	server    *Server
 	page      http.Handler
 	transport *mcpserver.StreamableHTTPServer
 }
@@ -143,24 +141,11 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (e *endpoint) post(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout))
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessageBytes))
-	_ = control.SetReadDeadline(time.Time{})
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		writeJSON(w, http.StatusRequestEntityTooLarge,
-			mcp.NewJSONRPCError(mcp.NewRequestId(nil), mcp.INVALID_REQUEST, "the message is larger than 1 MiB", nil))
-		return
-	case err != nil:
-		writeJSON(w, http.StatusBadRequest,
-			mcp.NewJSONRPCError(mcp.NewRequestId(nil), mcp.PARSE_ERROR, "the message could not be read", nil))
-		return
-	case isBatch(body):
-		writeJSON(w, http.StatusBadRequest, batchRefused())
+	body, fault := readMessage(w, r, control)
+	if fault != nil {
+		writeJSON(w, fault.status, fault.message)
 		return
 	}
-
 	var head messageHead
 	_ = json.Unmarshal(body, &head) // mcp-go says what is wrong with it
 	if head.Method == string(mcp.MethodNotificationCancelled) {
@@ -170,9 +155,8 @@ func (e *endpoint) post(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	version := r.Header.Get(mcp.HeaderProtocolVersion)
-	if version != "" && head.Params.Meta.ProtocolVersion == "" && head.Method != string(mcp.MethodInitialize) &&
-		!mcp.IsValidProtocolVersion(version) {
+	if version := r.Header.Get(mcp.HeaderProtocolVersion); version != "" && !mcp.IsValidProtocolVersion(version) &&
+		head.Params.Meta.ProtocolVersion == "" && head.Method != string(mcp.MethodInitialize) {
 		unsupported := mcp.UnsupportedProtocolVersionError{Version: version, Supported: mcp.ValidProtocolVersions}.JSONRPCError()
 		unsupported.ID = mcp.NewRequestId(head.ID)
 		writeJSON(w, http.StatusBadRequest, unsupported)
@@ -185,18 +169,41 @@ func (e *endpoint) post(w http.ResponseWriter, r *http.Request) {
 	case mcp.MethodResourcesRead, mcp.MethodPromptsGet, mcp.MethodCompletionComplete:
 		held := &heldResponse{header: http.Header{}}
 		e.transport.Handle(held, request)
-		if refused.set {
-			status := http.StatusOK
-			if mcp.IsModernProtocol(head.Params.Meta.ProtocolVersion) && refused.code == mcp.INVALID_PARAMS {
-				status = http.StatusBadRequest
-			}
-			writeJSON(w, status, refused.response(head.ID))
+		if !refused.set {
+			held.send(w)
 			return
 		}
-		held.send(w)
+		status := http.StatusOK
+		if mcp.IsModernProtocol(head.Params.Meta.ProtocolVersion) && refused.code == mcp.INVALID_PARAMS {
+			status = http.StatusBadRequest
+		}
+		writeJSON(w, status, refused.response(head.ID))
 	default:
 		e.transport.Handle(&streamedResponse{w: w, control: control}, request)
 	}
+}
+
+// messageFault is why a body is no message.
+type messageFault struct {
+	status  int
+	message mcp.JSONRPCError
+}
+
+// readMessage reads a request's body, within the bounds of bytes and seconds.
+func readMessage(w http.ResponseWriter, r *http.Request, control *http.ResponseController) ([]byte, *messageFault) {
+	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessageBytes))
+	_ = control.SetReadDeadline(time.Time{})
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return nil, &messageFault{http.StatusRequestEntityTooLarge, noMessage(mcp.INVALID_REQUEST, errMessageTooLarge.Error())}
+	case err != nil:
+		return nil, &messageFault{http.StatusBadRequest, noMessage(mcp.PARSE_ERROR, "the message could not be read")}
+	case isBatch(body):
+		return nil, &messageFault{http.StatusBadRequest, noMessage(mcp.INVALID_REQUEST, batchRefused)}
+	}
+	return body, nil
 }
 
 // isBatch reports whether a message is a JSON-RPC batch, which only revision
@@ -205,8 +212,11 @@ func isBatch(message []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(message, " \t\r\n"), []byte("["))
 }
 
-func batchRefused() mcp.JSONRPCError {
-	return mcp.NewJSONRPCError(mcp.NewRequestId(nil), mcp.INVALID_REQUEST, "batches are not supported: send one message at a time", nil)
+const batchRefused = "batches are not supported: send one message at a time"
+
+// noMessage answers something that is no message and so has no id.
+func noMessage(code int, sentence string) mcp.JSONRPCError {
+	return mcp.NewJSONRPCError(mcp.NewRequestId(nil), code, sentence, nil)
 }
 
 // streamedResponse hands an answer on as it comes.

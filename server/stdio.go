@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
@@ -22,37 +23,32 @@ import (
 // maxStdioCalls bounds the requests that are under way at once.
 const maxStdioCalls = 64
 
-// ServeStdio speaks MCP on a pair of streams: one JSON-RPC message a line. It
-// returns nil when in ends, after the calls under way have been answered, or
-// the context's error when it is done. Nothing but the protocol is written to
-// out. A server serves one pair at a time. When the context ends while a read of in blocks, that read is left
-// behind: in is the caller's to close.
+// drainTimeout is how long calls that were cancelled may take to end.
+const drainTimeout = 2 * time.Second
+
+// ServeStdio speaks MCP on a pair of streams, one JSON-RPC message a line; a
+// server serves one pair at a time. It returns nil when in ends, after the
+// calls under way have been answered, or the context's error when it is done.
+// Nothing but the protocol is written to out. When the context ends while in or
+// out blocks, the goroutine that waits there is left behind: the streams are
+// the caller's to close.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	conn := &stdioConn{server: s, out: out, fail: cancel}
+	ctx, fail := context.WithCancelCause(ctx)
+	conn := &stdioConn{server: s, out: out, fail: fail}
 	session := &stdioSession{notifications: make(chan mcp.JSONRPCNotification, 64)}
 	if err := s.mcp.RegisterSession(ctx, session); err != nil {
+		fail(nil)
 		return fmt.Errorf("serve stdio: %w", err)
 	}
 	defer s.mcp.UnregisterSession(ctx, session.SessionID())
 	ctx = s.mcp.WithContext(ctx, session)
 
-	var notifying sync.WaitGroup
-	defer notifying.Wait()
-	notifyCtx, stopNotifying := context.WithCancel(ctx)
-	defer stopNotifying()
-	notifying.Go(func() {
-		for {
-			select {
-			case n := <-session.notifications:
-				conn.write(n)
-			case <-notifyCtx.Done():
-				return
-			}
-		}
-	})
-
+	var notes sync.WaitGroup
+	notes.Go(func() { conn.writeNotes(ctx, session.notifications) })
+	defer func() {
+		fail(nil)
+		waitFor(&notes, drainTimeout)
+	}()
 	lines := make(chan line)
 	go readLines(ctx, in, lines)
 
@@ -64,23 +60,23 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	for {
 		select {
 		case <-ctx.Done():
-			calls.Wait()
-			return conn.ended(ctx)
+			waitFor(&calls, drainTimeout)
+			return context.Cause(ctx)
 		case got := <-lines:
-			switch {
-			case errors.Is(got.err, errLineTooLong):
-				conn.write(mcp.NewJSONRPCError(mcp.NewRequestId(nil), mcp.PARSE_ERROR, got.err.Error(), nil))
-				continue
-			case got.err != nil:
+			if got.err != nil && !errors.Is(got.err, errMessageTooLarge) {
 				stopListening()
-				calls.Wait()
+				waitFor(&calls, s.deadline+drainTimeout)
 				if errors.Is(got.err, io.EOF) {
-					return conn.ended(ctx)
+					return context.Cause(ctx)
 				}
 				return fmt.Errorf("serve stdio: read: %w", got.err)
 			}
+			if got.err != nil {
+				conn.write(noMessage(mcp.INVALID_REQUEST, got.err.Error()))
+				continue
+			}
 			if isBatch(got.text) {
-				conn.write(batchRefused())
+				conn.write(noMessage(mcp.INVALID_REQUEST, batchRefused))
 				continue
 			}
 			var head messageHead
@@ -122,8 +118,19 @@ type stdioConn struct {
 	server *Server
 	mu     sync.Mutex
 	out    io.Writer
-	err    error // of the first failed write
-	fail   context.CancelFunc
+	fail   context.CancelCauseFunc
+}
+
+// writeNotes writes notifications until the context ends.
+func (c *stdioConn) writeNotes(ctx context.Context, notes <-chan mcp.JSONRPCNotification) {
+	for {
+		select {
+		case note := <-notes:
+			c.write(note)
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // answer handles one message and writes its answer, if it has one.
@@ -154,25 +161,27 @@ func (c *stdioConn) answer(ctx context.Context, head messageHead, message []byte
 // written to any more is gone: its calls end.
 func (c *stdioConn) write(message any) {
 	encoded, err := json.Marshal(message)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err == nil && c.err == nil {
+	if err == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
 		_, err = c.out.Write(append(encoded, '\n'))
 	}
-	if err != nil && c.err == nil {
-		c.err = err
-		c.fail()
+	if err != nil {
+		c.fail(fmt.Errorf("serve stdio: write: %w", err))
 	}
 }
 
-// ended is what ServeStdio returns.
-func (c *stdioConn) ended(ctx context.Context) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err != nil {
-		return fmt.Errorf("serve stdio: write: %w", c.err)
+// waitFor waits for a group, but not for ever.
+func waitFor(group *sync.WaitGroup, most time.Duration) {
+	done := make(chan struct{})
+	go func() {
+		group.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(most):
 	}
-	return ctx.Err()
 }
 
 // stdioSession is the one client of a pair of streams.
@@ -196,7 +205,7 @@ type line struct {
 	err  error
 }
 
-var errLineTooLong = errors.New("the message is larger than 1 MiB")
+var errMessageTooLarge = errors.New("the message is larger than 1 MiB")
 
 // readLines sends the lines of in that are not blank, then the error that ended
 // them. What is longer than a message may be is skipped and reported.
@@ -212,7 +221,7 @@ func readLines(ctx context.Context, in io.Reader, lines chan<- line) {
 		case <-ctx.Done():
 			return
 		}
-		if got.err != nil && !errors.Is(got.err, errLineTooLong) {
+		if got.err != nil && !errors.Is(got.err, errMessageTooLarge) {
 			return
 		}
 	}
@@ -233,7 +242,7 @@ func readLine(reader *bufio.Reader) line {
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		case tooLong && (err == nil || errors.Is(err, io.EOF)):
-			return line{err: errLineTooLong}
+			return line{err: errMessageTooLarge}
 		case err != nil && len(text) == 0:
 			return line{err: err}
 		case err != nil && !errors.Is(err, io.EOF):

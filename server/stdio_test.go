@@ -12,6 +12,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/docseek/docseek/search"
 )
@@ -188,6 +190,42 @@ func TestStdioEndsWhenNobodyReads(t *testing.T) {
 		t.Errorf("ServeStdio returned %v", err)
 	}
 	in.Close()
+}
+
+// A client that neither reads nor goes away does not keep the process alive.
+func TestStdioEndsThoughItsClientIsStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := New(Options{Docs: &library{}, Log: discard()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for end, want := range map[string]error{"context": context.Canceled, "input": nil} {
+			ctx, stop := context.WithCancel(t.Context())
+			toServer, in := io.Pipe()
+			out, fromServer := io.Pipe()
+			served := make(chan error, 1)
+			go func() { served <- s.ServeStdio(ctx, toServer, fromServer) }()
+			if _, err := in.Write(append(legacy.message(t, 1, "ping", nil), '\n')); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait() // the answer is being written, and nobody reads it
+			start := time.Now()
+			if end == "context" {
+				stop()
+			} else {
+				in.Close()
+			}
+			if err := <-served; !errors.Is(err, want) {
+				t.Errorf("%s: ServeStdio returned %v", end, err)
+			}
+			if took := time.Since(start); took > s.deadline+2*drainTimeout {
+				t.Errorf("%s: it took %v", end, took)
+			}
+			stop()
+			in.Close()
+			out.Close()
+		}
+	})
 }
 
 func TestStdioReportsAFailedRead(t *testing.T) {
