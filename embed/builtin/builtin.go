@@ -70,8 +70,7 @@ func (m *Model) Limit() int { return m.encoder.Header().Config.Limit }
 func (m *Model) Dimension() int { return m.encoder.Header().Config.Hidden }
 
 // Fingerprint names what decides on the vectors. Kernels are not part of it:
-// they do the same integer arithmetic, and what they differ by in the last bits
-// of floating-point steps is far below what tells two passages apart.
+// they give the same bits.
 func (m *Model) Fingerprint() string {
 	h := m.encoder.Header()
 	return fmt.Sprintf("model=%s;weights=%.12s;precision=int8;dimension=%d;pooling=mean;normalisation=l2;limit=%d",

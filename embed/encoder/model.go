@@ -65,8 +65,8 @@ func (m *Model) Tokenizer() *Tokenizer { return m.tokenizer }
 func (m *Model) Kernel() string { return m.kernel.Name() }
 
 // Encode returns the vector of a text of 1 to Config.Limit tokens, which has
-// Config.Hidden dimensions and length 1. The same ids give the same bits with
-// the same kernel.
+// Config.Hidden dimensions and length 1. The same ids give the same bits on
+// every machine.
 func (m *Model) Encode(ids []int32) ([]float32, error) {
 	c := m.header.Config
 	if len(ids) < 1 || len(ids) > c.Limit {

@@ -1,8 +1,11 @@
 // Package kernel holds the arithmetic of an encoder's forward pass: one plain
 // Go implementation that runs everywhere, and faster ones per instruction set.
 //
-// All of them multiply the same 8-bit integers and add them up exactly. They
-// differ in the last bits of their floating-point steps only.
+// All of them give the same bits. They multiply the same 8-bit integers and add
+// them up exactly, and they do the same floating-point operations in the same
+// order, multiplying and adding with one rounding. Less would not do: activations
+// are rounded to 8 bits again and again, which blows up a difference in the last
+// bit of a float to the size of the rounding noise.
 package kernel
 
 import (

@@ -138,16 +138,16 @@ func (avx512) MatMul(dst []float32, ldd int, a []float32, lda int, b, factors []
 }
 
 func (avx2) Softmax(row []float32, n int) float32 {
-	return 1 / softmaxAVX2(&row[0], padded(row, n, 8))
+	return 1 / softmaxAVX2(&row[0], padded(row, n))
 }
 
 func (avx512) Softmax(row []float32, n int) float32 {
-	return 1 / softmaxAVX512(&row[0], padded(row, n, 16))
+	return 1 / softmaxAVX512(&row[0], padded(row, n))
 }
 
 // padded fills row from n up to the next multiple of lanes with numbers whose
-// exponential is nothing, and returns that multiple.
-func padded(row []float32, n, lanes int) int {
+// exponential is as good as nothing, and returns that multiple.
+func padded(row []float32, n int) int {
 	end := (n + lanes - 1) / lanes * lanes
 	for i := n; i < end; i++ {
 		row[i] = -1e30

@@ -2,7 +2,9 @@ package kernel
 
 import (
 	"math"
+	"math/big"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -32,6 +34,19 @@ func randomMatrix(r *rand.Rand, depth, width int) *Matrix {
 	m.Scale = normal(r, width, 0.01)
 	m.Bias = normal(r, width, 1)
 	return m
+}
+
+// same fails the test unless got has the bits of want.
+func same(t *testing.T, what string, got, want []float32) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: got %d numbers, want %d", what, len(got), len(want))
+	}
+	for i, w := range want {
+		if math.Float32bits(got[i]) != math.Float32bits(w) {
+			t.Fatalf("%s: number %d of %d is %g, and %g in plain Go", what, i, len(want), got[i], w)
+		}
+	}
 }
 
 // within fails the test unless got is want but for a part of the largest number.
@@ -76,6 +91,8 @@ func TestLinear(t *testing.T) {
 				}
 			}
 			within(t, "product", got, want, 1e-6)
+			generic{}.Linear(want, &reference, w)
+			same(t, "product", got, want)
 		}
 	})
 }
@@ -150,6 +167,25 @@ func TestMatMulAndTranspose(t *testing.T) {
 	})
 }
 
+func TestTransposeFillsThePanelWithZeros(t *testing.T) {
+	forEach(t, func(t *testing.T, k Kernel, r *rand.Rand) {
+		const n, width = 11, 16
+		src, panel := normal(r, n*width, 1), normal(r, k.Columns()*width, 1)
+		k.Transpose(panel, src, n, width, width)
+		for i := range k.Columns() {
+			for d := range width {
+				var want float32
+				if i < n {
+					want = src[i*width+d]
+				}
+				if got := panel[d*k.Columns()+i]; got != want {
+					t.Fatalf("column %d, row %d: got %g, want %g", i, d, got, want)
+				}
+			}
+		}
+	})
+}
+
 func TestMatMulOfAnyDepth(t *testing.T) {
 	forEach(t, func(t *testing.T, k Kernel, r *rand.Rand) {
 		for depth := 1; depth < 40; depth++ {
@@ -159,12 +195,14 @@ func TestMatMulOfAnyDepth(t *testing.T) {
 			k.MatMul(got, n, a, depth, b, factors, n, depth)
 			for i := range rows {
 				for j := range n {
+					var sum float32
 					for d := range depth {
-						want[i*n+j] += a[i*depth+d] * b[d*n+j] * factors[i]
+						sum = fma(a[i*depth+d], b[d*n+j], sum)
 					}
+					want[i*n+j] = sum * factors[i]
 				}
 			}
-			within(t, "product", got, want, 1e-5)
+			same(t, "product", got, want)
 		}
 	})
 }
@@ -187,7 +225,10 @@ func TestSoftmax(t *testing.T) {
 			for i, x := range row[:n] {
 				want[i] = float32(math.Exp(float64(x)-most) / sum)
 			}
+			reference := slices.Clone(row)
 			inverse := k.Softmax(row, n)
+			same(t, "sum", []float32{inverse}, []float32{generic{}.Softmax(reference, n)})
+			same(t, "exponentials", row[:n], reference[:n])
 			for i := range n {
 				row[i] *= inverse
 			}
@@ -200,8 +241,10 @@ func TestGELU(t *testing.T) {
 	forEach(t, func(t *testing.T, k Kernel, r *rand.Rand) {
 		x := append(normal(r, 2000, 1), normal(r, 2000, 6)...)
 		x = append(x, 0, 1, -1, 4, -4, 8, -8, 100, -100, 1e-20, -1e-20, 30, -30, 5.6, -5.6, 3)
-		got := append([]float32(nil), x...)
+		got, reference := slices.Clone(x), slices.Clone(x)
 		k.GELU(got)
+		generic{}.GELU(reference)
+		same(t, "GELU", got, reference)
 		for i, v := range x {
 			want := 0.5 * float64(v) * (1 + math.Erf(float64(v)/math.Sqrt2))
 			if off := math.Abs(float64(got[i]) - want); !(off <= 1e-6*max(1, math.Abs(float64(v)))) {
@@ -233,8 +276,11 @@ func TestAddNorm(t *testing.T) {
 					want[i*width+j] = float32((at(j)-mean)/math.Sqrt(squares/float64(width)+epsilon)*float64(gain[j]) + float64(bias[j]))
 				}
 			}
+			reference := slices.Clone(x)
 			k.AddNorm(x, residual, gain, bias, epsilon)
 			within(t, "normalisation", x, want, 2e-6)
+			generic{}.AddNorm(reference, residual, gain, bias, epsilon)
+			same(t, "normalisation", x, reference)
 		}
 	})
 }
@@ -245,6 +291,33 @@ func TestAddNormOfEqualNumbersIsTheBias(t *testing.T) {
 		k.AddNorm(x, make([]float32, 32), gain, bias, 1e-12)
 		within(t, "normalisation", x, bias, 0)
 	})
+}
+
+func TestFMARoundsOnce(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	exact := func(x, y, z float32) float32 {
+		wide := func(f float32) *big.Float { return new(big.Float).SetPrec(600).SetFloat64(float64(f)) }
+		product := wide(x)
+		product.Mul(product, wide(y))
+		f, _ := product.Add(product, wide(z)).Float32()
+		return f
+	}
+	check := func(x, y, z float32) {
+		if got, want := fma(x, y, z), exact(x, y, z); got != want {
+			t.Fatalf("%x·%x + %x is %x, want %x", x, y, z, got, want)
+		}
+	}
+	for range 20_000 {
+		check(float32(r.NormFloat64()), float32(r.NormFloat64()), float32(r.NormFloat64()))
+		// Half of the last digit of z, and 2⁻⁴⁶ of that less, which 64 bits lose.
+		x, y := float32(1+0x1p-23), float32((1-0x1p-23)*0x1p-24)
+		z := 1 + float32(r.IntN(1<<23))/(1<<23)
+		for _, sign := range []float32{1, -1} {
+			check(sign*x, y, z)
+			check(x, y, sign*z)
+			check(sign, 0x1p-24, z)
+		}
+	}
 }
 
 func TestSelect(t *testing.T) {

@@ -74,22 +74,22 @@ func dotVNNI12(a *uint8, lda int, b *int8, depth int, dst *float32, ldd int, zer
 //go:noescape
 func matMulAVX512x12(a *float32, lda int, b *float32, depth int, dst *float32, ldd int, factor *float32)
 
-// extremesAVX2 finds the extremes of n numbers, a multiple of 8.
+// extremesAVX2 finds the extremes of n numbers, a multiple of 16.
 //
 //go:noescape
 func extremesAVX2(x *float32, n int) (least float32, most float32)
 
-// softmaxAVX2 turns n numbers, a multiple of 8, into exp(x − max) and sums them.
+// softmaxAVX2 turns n numbers, a multiple of 16, into exp(x − max) and sums them.
 //
 //go:noescape
 func softmaxAVX2(x *float32, n int) (sum float32)
 
-// geluAVX2 applies GELU to n numbers, a multiple of 8.
+// geluAVX2 applies GELU to n numbers, a multiple of 16.
 //
 //go:noescape
 func geluAVX2(x *float32, n int)
 
-// addNormAVX2 sets x to the layer normalisation of x + residual, n numbers, a multiple of 8.
+// addNormAVX2 sets x to the layer normalisation of x + residual, n numbers, a multiple of 16.
 //
 //go:noescape
 func addNormAVX2(x *float32, residual *float32, gain *float32, bias *float32, n int, epsilon float32)

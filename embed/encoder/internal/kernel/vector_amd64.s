@@ -1962,31 +1962,38 @@ oneEnd:
 TEXT ·extremesAVX2(SB), NOSPLIT, $0-24
 	MOVQ    x+0(FP), AX
 	MOVQ    n+8(FP), CX
-	SHRQ    $0x03, CX
+	SHRQ    $0x04, CX
 	VMOVUPS (AX), Y0
-	VMOVUPS (AX), Y1
+	VMOVUPS (AX), Y2
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 32(AX), Y3
 
 next:
-	VMOVUPS      (AX), Y2
-	VMINPS       Y2, Y0, Y0
-	VMAXPS       Y2, Y1, Y1
-	ADDQ         $0x00000020, AX
+	VMOVUPS      (AX), Y4
+	VMINPS       Y4, Y0, Y0
+	VMAXPS       Y4, Y2, Y2
+	VMOVUPS      32(AX), Y4
+	VMINPS       Y4, Y1, Y1
+	VMAXPS       Y4, Y3, Y3
+	ADDQ         $0x00000040, AX
 	DECQ         CX
 	JNZ          next
-	VEXTRACTF128 $0x01, Y0, X2
-	VMINPS       X2, X0, X0
-	VPERMILPS    $0x4e, X0, X2
-	VMINPS       X2, X0, X0
-	VPERMILPS    $0xb1, X0, X2
-	VMINPS       X2, X0, X0
-	VEXTRACTF128 $0x01, Y1, X2
-	VMAXPS       X2, X1, X1
-	VPERMILPS    $0x4e, X1, X2
-	VMAXPS       X2, X1, X1
-	VPERMILPS    $0xb1, X1, X2
-	VMAXPS       X2, X1, X1
+	VMINPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VMINPS       X1, X0, X0
+	VPERMILPS    $0x4e, X0, X1
+	VMINPS       X1, X0, X0
+	VPERMILPS    $0xb1, X0, X1
+	VMINPS       X1, X0, X0
 	MOVSS        X0, least+16(FP)
-	MOVSS        X1, most+20(FP)
+	VMAXPS       Y3, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X0
+	VMAXPS       X0, X2, X2
+	VPERMILPS    $0x4e, X2, X0
+	VMAXPS       X0, X2, X2
+	VPERMILPS    $0xb1, X2, X0
+	VMAXPS       X0, X2, X2
+	MOVSS        X2, most+20(FP)
 	VZEROUPPER
 	RET
 
@@ -1995,16 +2002,19 @@ next:
 TEXT ·softmaxAVX2(SB), NOSPLIT, $0-20
 	MOVQ    x+0(FP), AX
 	MOVQ    n+8(FP), CX
-	SHRQ    $0x03, CX
+	SHRQ    $0x04, CX
 	MOVQ    AX, DX
 	MOVQ    CX, BX
 	VMOVUPS (DX), Y0
+	VMOVUPS 32(DX), Y1
 
 max:
 	VMAXPS       (DX), Y0, Y0
-	ADDQ         $0x00000020, DX
+	VMAXPS       32(DX), Y1, Y1
+	ADDQ         $0x00000040, DX
 	DECQ         BX
 	JNZ          max
+	VMAXPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VMAXPS       X1, X0, X0
 	VPERMILPS    $0x4e, X0, X1
@@ -2015,27 +2025,45 @@ max:
 	VMOVUPS      log2e<>+0(SB), Y1
 	VMULPS       Y1, Y0, Y0
 	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
 
 exp:
-	VMOVUPS      (AX), Y3
-	VFMSUB213PS  Y0, Y1, Y3
-	VMAXPS       leastExponent<>+0(SB), Y3, Y3
-	VCVTPS2DQ    Y3, Y4
-	VCVTDQ2PS    Y4, Y5
-	VSUBPS       Y5, Y3, Y5
-	VMOVUPS      power5<>+0(SB), Y3
-	VFMADD213PS  power4<>+0(SB), Y5, Y3
-	VFMADD213PS  power3<>+0(SB), Y5, Y3
-	VFMADD213PS  power2<>+0(SB), Y5, Y3
-	VFMADD213PS  power1<>+0(SB), Y5, Y3
-	VFMADD213PS  power0<>+0(SB), Y5, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       Y4, Y3, Y3
-	VMOVUPS      Y3, (AX)
-	VADDPS       Y3, Y2, Y2
-	ADDQ         $0x00000020, AX
+	VMOVUPS      (AX), Y4
+	VFMSUB213PS  Y0, Y1, Y4
+	VMAXPS       leastExponent<>+0(SB), Y4, Y4
+	VCVTPS2DQ    Y4, Y5
+	VCVTDQ2PS    Y5, Y6
+	VSUBPS       Y6, Y4, Y6
+	VMOVUPS      power5<>+0(SB), Y4
+	VFMADD213PS  power4<>+0(SB), Y6, Y4
+	VFMADD213PS  power3<>+0(SB), Y6, Y4
+	VFMADD213PS  power2<>+0(SB), Y6, Y4
+	VFMADD213PS  power1<>+0(SB), Y6, Y4
+	VFMADD213PS  one<>+0(SB), Y6, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVUPS      Y4, (AX)
+	VADDPS       Y4, Y2, Y2
+	VMOVUPS      32(AX), Y4
+	VFMSUB213PS  Y0, Y1, Y4
+	VMAXPS       leastExponent<>+0(SB), Y4, Y4
+	VCVTPS2DQ    Y4, Y5
+	VCVTDQ2PS    Y5, Y6
+	VSUBPS       Y6, Y4, Y6
+	VMOVUPS      power5<>+0(SB), Y4
+	VFMADD213PS  power4<>+0(SB), Y6, Y4
+	VFMADD213PS  power3<>+0(SB), Y6, Y4
+	VFMADD213PS  power2<>+0(SB), Y6, Y4
+	VFMADD213PS  power1<>+0(SB), Y6, Y4
+	VFMADD213PS  one<>+0(SB), Y6, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVUPS      Y4, 32(AX)
+	VADDPS       Y4, Y3, Y3
+	ADDQ         $0x00000040, AX
 	DECQ         CX
 	JNZ          exp
+	VADDPS       Y3, Y2, Y2
 	VEXTRACTF128 $0x01, Y2, X0
 	VADDPS       X0, X2, X2
 	VPERMILPS    $0x4e, X2, X0
@@ -2116,15 +2144,15 @@ DATA power1<>+48(SB)/8, $0x3f3172143f317214
 DATA power1<>+56(SB)/8, $0x3f3172143f317214
 GLOBL power1<>(SB), RODATA|NOPTR, $64
 
-DATA power0<>+0(SB)/8, $0x3f8000003f800000
-DATA power0<>+8(SB)/8, $0x3f8000003f800000
-DATA power0<>+16(SB)/8, $0x3f8000003f800000
-DATA power0<>+24(SB)/8, $0x3f8000003f800000
-DATA power0<>+32(SB)/8, $0x3f8000003f800000
-DATA power0<>+40(SB)/8, $0x3f8000003f800000
-DATA power0<>+48(SB)/8, $0x3f8000003f800000
-DATA power0<>+56(SB)/8, $0x3f8000003f800000
-GLOBL power0<>(SB), RODATA|NOPTR, $64
+DATA one<>+0(SB)/8, $0x3f8000003f800000
+DATA one<>+8(SB)/8, $0x3f8000003f800000
+DATA one<>+16(SB)/8, $0x3f8000003f800000
+DATA one<>+24(SB)/8, $0x3f8000003f800000
+DATA one<>+32(SB)/8, $0x3f8000003f800000
+DATA one<>+40(SB)/8, $0x3f8000003f800000
+DATA one<>+48(SB)/8, $0x3f8000003f800000
+DATA one<>+56(SB)/8, $0x3f8000003f800000
+GLOBL one<>(SB), RODATA|NOPTR, $64
 
 // func geluAVX2(x *float32, n int)
 // Requires: AVX, FMA3
@@ -2325,71 +2353,88 @@ GLOBL half<>(SB), RODATA|NOPTR, $64
 // func addNormAVX2(x *float32, residual *float32, gain *float32, bias *float32, n int, epsilon float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·addNormAVX2(SB), NOSPLIT, $0-44
-	MOVQ  x+0(FP), AX
-	MOVQ  residual+8(FP), CX
-	MOVQ  gain+16(FP), DX
-	MOVQ  bias+24(FP), BX
-	MOVQ  n+32(FP), SI
-	MOVQ  n+32(FP), DI
-	SHRQ  $0x03, DI
-	MOVQ  AX, R8
-	MOVQ  DI, R9
-	VPXOR Y1, Y1, Y1
+	MOVQ       x+0(FP), AX
+	MOVQ       residual+8(FP), CX
+	MOVQ       gain+16(FP), DX
+	MOVQ       bias+24(FP), BX
+	MOVQ       n+32(FP), SI
+	SHRQ       $0x04, SI
+	VXORPS     X0, X0, X0
+	MOVQ       n+32(FP), DI
+	VCVTSI2SSQ DI, X0, X0
+	VPXOR      Y2, Y2, Y2
+	VPXOR      Y4, Y4, Y4
+	VPXOR      Y3, Y3, Y3
+	VPXOR      Y5, Y5, Y5
+	MOVQ       AX, DI
+	MOVQ       SI, R8
 
 sum:
-	VMOVUPS      (R8), Y0
-	VADDPS       (CX), Y0, Y0
-	VMOVUPS      Y0, (R8)
-	VADDPS       Y0, Y1, Y1
-	ADDQ         $0x00000020, R8
-	ADDQ         $0x00000020, CX
-	DECQ         R9
+	VMOVUPS      (DI), Y1
+	VADDPS       (CX), Y1, Y1
+	VMOVUPS      Y1, (DI)
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      32(DI), Y1
+	VADDPS       32(CX), Y1, Y1
+	VMOVUPS      Y1, 32(DI)
+	VADDPS       Y1, Y3, Y3
+	ADDQ         $0x00000040, DI
+	ADDQ         $0x00000040, CX
+	DECQ         R8
 	JNZ          sum
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X0, X1, X1
-	VPERMILPS    $0x4e, X1, X0
-	VADDPS       X0, X1, X1
-	VPERMILPS    $0xb1, X1, X0
-	VADDPS       X0, X1, X1
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VDIVSS       X3, X1, X1
-	VBROADCASTSS X1, Y1
-	MOVQ         AX, R8
-	MOVQ         DI, R9
-	VPXOR        Y2, Y2, Y2
+	VADDPS       Y3, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X1
+	VADDPS       X1, X2, X2
+	VPERMILPS    $0x4e, X2, X1
+	VADDPS       X1, X2, X2
+	VPERMILPS    $0xb1, X2, X1
+	VADDPS       X1, X2, X2
+	VDIVSS       X0, X2, X2
+	VBROADCASTSS X2, Y2
+	MOVQ         AX, DI
+	MOVQ         SI, R8
 
 square:
-	VMOVUPS      (R8), Y0
-	VSUBPS       Y1, Y0, Y0
-	VFMADD231PS  Y0, Y0, Y2
-	ADDQ         $0x00000020, R8
-	DECQ         R9
+	VMOVUPS      (DI), Y1
+	VSUBPS       Y2, Y1, Y1
+	VFMADD231PS  Y1, Y1, Y4
+	VMOVUPS      32(DI), Y1
+	VSUBPS       Y2, Y1, Y1
+	VFMADD231PS  Y1, Y1, Y5
+	ADDQ         $0x00000040, DI
+	DECQ         R8
 	JNZ          square
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X0, X2, X2
-	VPERMILPS    $0x4e, X2, X0
-	VADDPS       X0, X2, X2
-	VPERMILPS    $0xb1, X2, X0
-	VADDPS       X0, X2, X2
-	VDIVSS       X3, X2, X2
-	VADDSS       epsilon+40(FP), X2, X2
-	VSQRTSS      X2, X2, X2
-	VMOVSS       power0<>+0(SB), X0
-	VDIVSS       X2, X0, X2
-	VBROADCASTSS X2, Y2
+	VADDPS       Y5, Y4, Y4
+	VEXTRACTF128 $0x01, Y4, X1
+	VADDPS       X1, X4, X4
+	VPERMILPS    $0x4e, X4, X1
+	VADDPS       X1, X4, X4
+	VPERMILPS    $0xb1, X4, X1
+	VADDPS       X1, X4, X4
+	VDIVSS       X0, X4, X4
+	VADDSS       epsilon+40(FP), X4, X4
+	VSQRTSS      X4, X4, X4
+	VMOVSS       one<>+0(SB), X0
+	VDIVSS       X4, X0, X4
+	VBROADCASTSS X4, Y4
 
 scale:
-	VMOVUPS     (AX), Y0
-	VSUBPS      Y1, Y0, Y0
-	VMULPS      Y2, Y0, Y0
-	VMOVUPS     (DX), Y3
-	VFMADD213PS (BX), Y3, Y0
-	VMOVUPS     Y0, (AX)
-	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000020, DX
-	ADDQ        $0x00000020, BX
-	DECQ        DI
+	VMOVUPS     (AX), Y1
+	VSUBPS      Y2, Y1, Y1
+	VMULPS      Y4, Y1, Y1
+	VMOVUPS     (DX), Y0
+	VFMADD213PS (BX), Y0, Y1
+	VMOVUPS     Y1, (AX)
+	VMOVUPS     32(AX), Y1
+	VSUBPS      Y2, Y1, Y1
+	VMULPS      Y4, Y1, Y1
+	VMOVUPS     32(DX), Y0
+	VFMADD213PS 32(BX), Y0, Y1
+	VMOVUPS     Y1, 32(AX)
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000040, DX
+	ADDQ        $0x00000040, BX
+	DECQ        SI
 	JNZ         scale
 	VZEROUPPER
 	RET
@@ -2418,15 +2463,15 @@ next:
 	VMINPS        X2, X0, X0
 	VPERMILPS     $0xb1, X0, X2
 	VMINPS        X2, X0, X0
-	VEXTRACTF64X4 $0x01, Z1, Y2
-	VMAXPS        Y2, Y1, Y1
-	VEXTRACTF128  $0x01, Y1, X2
-	VMAXPS        X2, X1, X1
-	VPERMILPS     $0x4e, X1, X2
-	VMAXPS        X2, X1, X1
-	VPERMILPS     $0xb1, X1, X2
-	VMAXPS        X2, X1, X1
 	MOVSS         X0, least+16(FP)
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VMAXPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VMAXPS        X0, X1, X1
+	VPERMILPS     $0x4e, X1, X0
+	VMAXPS        X0, X1, X1
+	VPERMILPS     $0xb1, X1, X0
+	VMAXPS        X0, X1, X1
 	MOVSS         X1, most+20(FP)
 	VZEROUPPER
 	RET
@@ -2471,7 +2516,7 @@ exp:
 	VFMADD213PS   power3<>+0(SB), Z5, Z3
 	VFMADD213PS   power2<>+0(SB), Z5, Z3
 	VFMADD213PS   power1<>+0(SB), Z5, Z3
-	VFMADD213PS   power0<>+0(SB), Z5, Z3
+	VFMADD213PS   one<>+0(SB), Z5, Z3
 	VPSLLD        $0x17, Z4, Z4
 	VPADDD        Z4, Z3, Z3
 	VMOVUPS       Z3, (AX)
@@ -2530,75 +2575,75 @@ next:
 // func addNormAVX512(x *float32, residual *float32, gain *float32, bias *float32, n int, epsilon float32)
 // Requires: AVX, AVX512F
 TEXT ·addNormAVX512(SB), NOSPLIT, $0-44
-	MOVQ   x+0(FP), AX
-	MOVQ   residual+8(FP), CX
-	MOVQ   gain+16(FP), DX
-	MOVQ   bias+24(FP), BX
-	MOVQ   n+32(FP), SI
-	MOVQ   n+32(FP), DI
-	SHRQ   $0x04, DI
-	MOVQ   AX, R8
-	MOVQ   DI, R9
-	VPXORD Z1, Z1, Z1
+	MOVQ       x+0(FP), AX
+	MOVQ       residual+8(FP), CX
+	MOVQ       gain+16(FP), DX
+	MOVQ       bias+24(FP), BX
+	MOVQ       n+32(FP), SI
+	SHRQ       $0x04, SI
+	VXORPS     X0, X0, X0
+	MOVQ       n+32(FP), DI
+	VCVTSI2SSQ DI, X0, X0
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	MOVQ       AX, DI
+	MOVQ       SI, R8
 
 sum:
-	VMOVUPS       (R8), Z0
-	VADDPS        (CX), Z0, Z0
-	VMOVUPS       Z0, (R8)
-	VADDPS        Z0, Z1, Z1
-	ADDQ          $0x00000040, R8
+	VMOVUPS       (DI), Z1
+	VADDPS        (CX), Z1, Z1
+	VMOVUPS       Z1, (DI)
+	VADDPS        Z1, Z2, Z2
+	ADDQ          $0x00000040, DI
 	ADDQ          $0x00000040, CX
-	DECQ          R9
+	DECQ          R8
 	JNZ           sum
-	VEXTRACTF64X4 $0x01, Z1, Y0
-	VADDPS        Y0, Y1, Y1
-	VEXTRACTF128  $0x01, Y1, X0
-	VADDPS        X0, X1, X1
-	VPERMILPS     $0x4e, X1, X0
-	VADDPS        X0, X1, X1
-	VPERMILPS     $0xb1, X1, X0
-	VADDPS        X0, X1, X1
-	VXORPS        X3, X3, X3
-	VCVTSI2SSQ    SI, X3, X3
-	VDIVSS        X3, X1, X1
-	VBROADCASTSS  X1, Z1
-	MOVQ          AX, R8
-	MOVQ          DI, R9
-	VPXORD        Z2, Z2, Z2
+	VEXTRACTF64X4 $0x01, Z2, Y1
+	VADDPS        Y1, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X1
+	VADDPS        X1, X2, X2
+	VPERMILPS     $0x4e, X2, X1
+	VADDPS        X1, X2, X2
+	VPERMILPS     $0xb1, X2, X1
+	VADDPS        X1, X2, X2
+	VDIVSS        X0, X2, X2
+	VBROADCASTSS  X2, Z2
+	MOVQ          AX, DI
+	MOVQ          SI, R8
 
 square:
-	VMOVUPS       (R8), Z0
-	VSUBPS        Z1, Z0, Z0
-	VFMADD231PS   Z0, Z0, Z2
-	ADDQ          $0x00000040, R8
-	DECQ          R9
+	VMOVUPS       (DI), Z1
+	VSUBPS        Z2, Z1, Z1
+	VFMADD231PS   Z1, Z1, Z3
+	ADDQ          $0x00000040, DI
+	DECQ          R8
 	JNZ           square
-	VEXTRACTF64X4 $0x01, Z2, Y0
-	VADDPS        Y0, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X0
-	VADDPS        X0, X2, X2
-	VPERMILPS     $0x4e, X2, X0
-	VADDPS        X0, X2, X2
-	VPERMILPS     $0xb1, X2, X0
-	VADDPS        X0, X2, X2
-	VDIVSS        X3, X2, X2
-	VADDSS        epsilon+40(FP), X2, X2
-	VSQRTSS       X2, X2, X2
-	VMOVSS        power0<>+0(SB), X0
-	VDIVSS        X2, X0, X2
-	VBROADCASTSS  X2, Z2
+	VEXTRACTF64X4 $0x01, Z3, Y1
+	VADDPS        Y1, Y3, Y3
+	VEXTRACTF128  $0x01, Y3, X1
+	VADDPS        X1, X3, X3
+	VPERMILPS     $0x4e, X3, X1
+	VADDPS        X1, X3, X3
+	VPERMILPS     $0xb1, X3, X1
+	VADDPS        X1, X3, X3
+	VDIVSS        X0, X3, X3
+	VADDSS        epsilon+40(FP), X3, X3
+	VSQRTSS       X3, X3, X3
+	VMOVSS        one<>+0(SB), X0
+	VDIVSS        X3, X0, X3
+	VBROADCASTSS  X3, Z3
 
 scale:
-	VMOVUPS     (AX), Z0
-	VSUBPS      Z1, Z0, Z0
-	VMULPS      Z2, Z0, Z0
-	VMOVUPS     (DX), Z3
-	VFMADD213PS (BX), Z3, Z0
-	VMOVUPS     Z0, (AX)
+	VMOVUPS     (AX), Z1
+	VSUBPS      Z2, Z1, Z1
+	VMULPS      Z3, Z1, Z1
+	VMOVUPS     (DX), Z0
+	VFMADD213PS (BX), Z0, Z1
+	VMOVUPS     Z1, (AX)
 	ADDQ        $0x00000040, AX
 	ADDQ        $0x00000040, DX
 	ADDQ        $0x00000040, BX
-	DECQ        DI
+	DECQ        SI
 	JNZ         scale
 	VZEROUPPER
 	RET

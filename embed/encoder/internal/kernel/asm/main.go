@@ -35,6 +35,22 @@ type vectors struct {
 // lanes is the number of 32-bit elements in a vector.
 func (v vectors) lanes() int { return v.bytes / 4 }
 
+// A row is worked on in steps of 16 numbers, and sums of a row are made of 16
+// partial ones whatever the width of a vector, so that all kernels round alike.
+const stepBytes = 64
+
+// parts makes the registers that a step of a row needs.
+func (v vectors) parts() []reg.VecVirtual {
+	parts := make([]reg.VecVirtual, stepBytes/v.bytes)
+	for i := range parts {
+		parts[i] = v.new()
+	}
+	return parts
+}
+
+// part is the place of part i of a step.
+func (v vectors) part(base reg.Register, i int) Mem { return Mem{Base: base, Disp: v.bytes * i} }
+
 func main() {
 	constants := map[string]Mem{}
 	narrow := vectors{"AVX2", 32, YMM, constants}
@@ -298,49 +314,50 @@ func (v vectors) matMul(n int) {
 	RET()
 }
 
-// reduce folds the lanes of r into its lowest one.
-func (v vectors) reduce(r reg.VecVirtual, fold func(ops ...Op)) {
-	t := v.new()
-	if v.bytes == 64 {
-		VEXTRACTF64X4(Imm(1), r, t.AsY())
+// reduce folds the parts of a step into the lowest lane of the first: lane i and
+// i+8, then i and i+4, i and i+2, 0 and 1.
+func (v vectors) reduce(parts []reg.VecVirtual, fold func(ops ...Op)) reg.VecVirtual {
+	r, t := parts[0], v.new()
+	if len(parts) == 2 {
+		fold(parts[1], r, r)
+	} else {
+		VEXTRACTF64X4(U8(1), r, t.AsY())
 		fold(t.AsY(), r.AsY(), r.AsY())
 	}
-	VEXTRACTF128(Imm(1), r.AsY(), t.AsX())
+	VEXTRACTF128(U8(1), r.AsY(), t.AsX())
 	fold(t.AsX(), r.AsX(), r.AsX())
-	for _, order := range []uint64{0b01_00_11_10, 0b10_11_00_01} {
-		VPERMILPS(Imm(order), r.AsX(), t.AsX())
+	for _, order := range []uint8{0b01_00_11_10, 0b10_11_00_01} {
+		VPERMILPS(U8(order), r.AsX(), t.AsX())
 		fold(t.AsX(), r.AsX(), r.AsX())
 	}
+	return r
 }
 
-// vectorsOf loads the number of vectors in the parameter n.
-func (v vectors) vectorsOf(name string) reg.Register {
-	n := load(name)
-	shift := 3
-	if v.bytes == 64 {
-		shift = 4
-	}
-	SHRQ(Imm(uint64(shift)), n)
+// steps loads the number of steps in the parameter n.
+func steps() reg.Register {
+	n := load("n")
+	SHRQ(U8(4), n)
 	return n
 }
 
 func (v vectors) extremes() {
-	text("extremes"+v.suffix, "func(x *float32, n int) (least, most float32)",
-		fmt.Sprintf("finds the extremes of n numbers, a multiple of %d.", v.lanes()))
-	x, n := load("x"), v.vectorsOf("n")
-	least, most, t := v.new(), v.new(), v.new()
-	VMOVUPS(Mem{Base: x}, least)
-	VMOVUPS(Mem{Base: x}, most)
+	text("extremes"+v.suffix, "func(x *float32, n int) (least, most float32)", "finds the extremes of n numbers, a multiple of 16.")
+	x, n := load("x"), steps()
+	least, most, t := v.parts(), v.parts(), v.new()
+	for i := range least {
+		VMOVUPS(v.part(x, i), least[i])
+		VMOVUPS(v.part(x, i), most[i])
+	}
 	loop("next", n, false, func() {
-		VMOVUPS(Mem{Base: x}, t)
-		VMINPS(t, least, least)
-		VMAXPS(t, most, most)
-		ADDQ(U32(v.bytes), x)
+		for i := range least {
+			VMOVUPS(v.part(x, i), t)
+			VMINPS(t, least[i], least[i])
+			VMAXPS(t, most[i], most[i])
+		}
+		ADDQ(U32(stepBytes), x)
 	})
-	v.reduce(least, VMINPS)
-	v.reduce(most, VMAXPS)
-	Store(least.AsX(), ReturnIndex(0))
-	Store(most.AsX(), ReturnIndex(1))
+	Store(v.reduce(least, VMINPS).AsX(), ReturnIndex(0))
+	Store(v.reduce(most, VMAXPS).AsX(), ReturnIndex(1))
 	VZEROUPPER()
 	RET()
 }
@@ -349,7 +366,7 @@ func (v vectors) extremes() {
 func (v vectors) quantizeBytes() {
 	text("quantizeAVX512", "func(dst *uint8, x *float32, n int, inverse float32, zero int32)",
 		"sets dst to the levels of n numbers, a multiple of 16.")
-	dst, x, n := load("dst"), load("x"), v.vectorsOf("n")
+	dst, x, n := load("dst"), load("x"), steps()
 	inverse, zero, none := v.new(), v.new(), v.new()
 	VBROADCASTSS(paramAddr("inverse"), inverse)
 	VMOVD(Load(Param("zero"), GP32()), zero.AsX())
@@ -374,8 +391,7 @@ func (v vectors) quantizeBytes() {
 func (v vectors) quantizeWords() {
 	text("quantizeAVX2", "func(dst *int16, x *float32, n int, inverse float32, zero int32)",
 		"sets dst to the levels of n numbers, a multiple of 16.")
-	dst, x, n := load("dst"), load("x"), load("n")
-	SHRQ(Imm(4), n)
+	dst, x, n := load("dst"), load("x"), steps()
 	inverse, zero, most := v.new(), v.new(), v.new()
 	VBROADCASTSS(paramAddr("inverse"), inverse)
 	VMOVD(Load(Param("zero"), GP32()), zero.AsX())
@@ -421,7 +437,9 @@ func (v vectors) constant(name string, value uint32) Mem {
 	return m
 }
 
-func (v vectors) float(name string, value float32) Mem { return v.constant(name, math.Float32bits(value)) }
+func (v vectors) float(name string, value float32) Mem {
+	return v.constant(name, math.Float32bits(value))
+}
 
 // exp2 replaces x ≤ 0 by 2^x: the integer part goes into the exponent, the rest
 // through a polynomial of degree 5 with a relative error below 1e-7.
@@ -440,7 +458,7 @@ func (v vectors) exp2(x reg.VecVirtual) {
 		{"power3", 0.05550713092088699},
 		{"power2", 0.24022120237350464},
 		{"power1", 0.6931469440460205},
-		{"power0", 1},
+		{"one", 1},
 	} {
 		VFMADD213PS(v.float(c.name, c.value), t, x)
 	}
@@ -450,34 +468,41 @@ func (v vectors) exp2(x reg.VecVirtual) {
 
 func (v vectors) softmax() {
 	text("softmax"+v.suffix, "func(x *float32, n int) (sum float32)",
-		fmt.Sprintf("turns n numbers, a multiple of %d, into exp(x − max) and sums them.", v.lanes()))
-	x, n := load("x"), v.vectorsOf("n")
+		"turns n numbers, a multiple of 16, into exp(x − max) and sums them.")
+	x, n := load("x"), steps()
 	at, count := GP64(), GP64()
 	MOVQ(x, at)
 	MOVQ(n, count)
-	most := v.new()
-	VMOVUPS(Mem{Base: at}, most)
+	parts := v.parts()
+	for i, most := range parts {
+		VMOVUPS(v.part(at, i), most)
+	}
 	loop("max", count, false, func() {
-		VMAXPS(Mem{Base: at}, most, most)
-		ADDQ(U32(v.bytes), at)
+		for i, most := range parts {
+			VMAXPS(v.part(at, i), most, most)
+		}
+		ADDQ(U32(stepBytes), at)
 	})
-	v.reduce(most, VMAXPS)
+	most := v.reduce(parts, VMAXPS)
 	VBROADCASTSS(most.AsX(), most)
-	log2e, sum := v.new(), v.new()
+	log2e, sums := v.new(), v.parts()
 	VMOVUPS(v.float("log2e", 1.4426950408889634), log2e)
 	VMULPS(log2e, most, most)
-	v.zero(sum)
+	for _, sum := range sums {
+		v.zero(sum)
+	}
 	loop("exp", n, false, func() {
-		e := v.new()
-		VMOVUPS(Mem{Base: x}, e)
-		VFMSUB213PS(most, log2e, e)
-		v.exp2(e)
-		VMOVUPS(e, Mem{Base: x})
-		VADDPS(e, sum, sum)
-		ADDQ(U32(v.bytes), x)
+		for i, sum := range sums {
+			e := v.new()
+			VMOVUPS(v.part(x, i), e)
+			VFMSUB213PS(most, log2e, e)
+			v.exp2(e)
+			VMOVUPS(e, v.part(x, i))
+			VADDPS(e, sum, sum)
+		}
+		ADDQ(U32(stepBytes), x)
 	})
-	v.reduce(sum, VADDPS)
-	Store(sum.AsX(), ReturnIndex(0))
+	Store(v.reduce(sums, VADDPS).AsX(), ReturnIndex(0))
 	VZEROUPPER()
 	RET()
 }
@@ -486,9 +511,9 @@ func (v vectors) softmax() {
 // degrees 13 and 8 on −4 to 4, outside of which it is ±1 in 32-bit floats; the
 // absolute error is below 4e-7.
 func (v vectors) gelu() {
-	text("gelu"+v.suffix, "func(x *float32, n int)",
-		fmt.Sprintf("applies GELU to n numbers, a multiple of %d.", v.lanes()))
-	x, n := load("x"), v.vectorsOf("n")
+	text("gelu"+v.suffix, "func(x *float32, n int)", "applies GELU to n numbers, a multiple of 16.")
+	x, n := load("x"), load("n")
+	SHRQ(U8(map[int]uint8{32: 3, 64: 4}[v.bytes]), n)
 	loop("next", n, false, func() {
 		in, z, square, above, below := v.new(), v.new(), v.new(), v.new(), v.new()
 		VMOVUPS(Mem{Base: x}, in)
@@ -525,62 +550,70 @@ func (v vectors) polynomial(name string, dst, x reg.VecVirtual, coefficients ...
 
 func (v vectors) addNorm() {
 	text("addNorm"+v.suffix, "func(x, residual, gain, bias *float32, n int, epsilon float32)",
-		fmt.Sprintf("sets x to the layer normalisation of x + residual, n numbers, a multiple of %d.", v.lanes()))
-	x, residual, gain, bias, n := load("x"), load("residual"), load("gain"), load("bias"), load("n")
-	vectors := v.vectorsOf("n")
+		"sets x to the layer normalisation of x + residual, n numbers, a multiple of 16.")
+	x, residual, gain, bias, rest := load("x"), load("residual"), load("gain"), load("bias"), steps()
 	at, count := GP64(), GP64()
 	restart := func() {
 		MOVQ(x, at)
-		MOVQ(vectors, count)
+		MOVQ(rest, count)
 	}
-	next := U32(v.bytes)
-	t, mean, squares := v.new(), v.new(), v.new()
-
-	restart()
-	v.zero(mean)
-	loop("sum", count, false, func() {
-		VMOVUPS(Mem{Base: at}, t)
-		VADDPS(Mem{Base: residual}, t, t)
-		VMOVUPS(t, Mem{Base: at})
-		VADDPS(t, mean, mean)
-		ADDQ(next, at)
-		ADDQ(next, residual)
-	})
-	v.reduce(mean, VADDPS)
+	next := func(registers ...reg.Register) {
+		for _, r := range registers {
+			ADDQ(U32(stepBytes), r)
+		}
+	}
 	width := XMM()
 	VXORPS(width, width, width)
-	VCVTSI2SSQ(n, width, width)
+	VCVTSI2SSQ(load("n"), width, width)
+	t, sums, squares := v.new(), v.parts(), v.parts()
+	for i := range sums {
+		v.zero(sums[i])
+		v.zero(squares[i])
+	}
+
+	restart()
+	loop("sum", count, false, func() {
+		for i, sum := range sums {
+			VMOVUPS(v.part(at, i), t)
+			VADDPS(v.part(residual, i), t, t)
+			VMOVUPS(t, v.part(at, i))
+			VADDPS(t, sum, sum)
+		}
+		next(at, residual)
+	})
+	mean := v.reduce(sums, VADDPS)
 	VDIVSS(width, mean.AsX(), mean.AsX())
 	VBROADCASTSS(mean.AsX(), mean)
 
 	restart()
-	v.zero(squares)
 	loop("square", count, false, func() {
-		VMOVUPS(Mem{Base: at}, t)
-		VSUBPS(mean, t, t)
-		VFMADD231PS(t, t, squares)
-		ADDQ(next, at)
-	})
-	v.reduce(squares, VADDPS)
-	VDIVSS(width, squares.AsX(), squares.AsX())
-	VADDSS(paramAddr("epsilon"), squares.AsX(), squares.AsX())
-	VSQRTSS(squares.AsX(), squares.AsX(), squares.AsX())
-	one := XMM()
-	VMOVSS(v.float("power0", 1), one)
-	VDIVSS(squares.AsX(), one, squares.AsX())
-	VBROADCASTSS(squares.AsX(), squares)
-
-	loop("scale", vectors, false, func() {
-		VMOVUPS(Mem{Base: x}, t)
-		VSUBPS(mean, t, t)
-		VMULPS(squares, t, t)
-		g := v.new()
-		VMOVUPS(Mem{Base: gain}, g)
-		VFMADD213PS(Mem{Base: bias}, g, t)
-		VMOVUPS(t, Mem{Base: x})
-		for _, r := range []reg.Register{x, gain, bias} {
-			ADDQ(next, r)
+		for i, sum := range squares {
+			VMOVUPS(v.part(at, i), t)
+			VSUBPS(mean, t, t)
+			VFMADD231PS(t, t, sum)
 		}
+		next(at)
+	})
+	factor := v.reduce(squares, VADDPS)
+	VDIVSS(width, factor.AsX(), factor.AsX())
+	VADDSS(paramAddr("epsilon"), factor.AsX(), factor.AsX())
+	VSQRTSS(factor.AsX(), factor.AsX(), factor.AsX())
+	one := XMM()
+	VMOVSS(v.float("one", 1), one)
+	VDIVSS(factor.AsX(), one, factor.AsX())
+	VBROADCASTSS(factor.AsX(), factor)
+
+	loop("scale", rest, false, func() {
+		for i := range sums {
+			g := v.new()
+			VMOVUPS(v.part(x, i), t)
+			VSUBPS(mean, t, t)
+			VMULPS(factor, t, t)
+			VMOVUPS(v.part(gain, i), g)
+			VFMADD213PS(v.part(bias, i), g, t)
+			VMOVUPS(t, v.part(x, i))
+		}
+		next(x, gain, bias)
 	})
 	VZEROUPPER()
 	RET()
