@@ -86,7 +86,8 @@ func (r *renderer) admonition(out *blocks, n *html.Node, kind string) {
 	r.nested++
 	defer func() { r.nested-- }()
 	var inner blocks
-	if label != "" {
+	text := flatText(n)
+	if label != "" && (label != kind || !strings.HasPrefix(strings.ToLower(text), strings.ToLower(kind)+":")) {
 		inner.add(bold(strings.Trim(label, "[]: ")))
 	}
 	r.flow(&inner, n)

@@ -21,8 +21,15 @@ func (r *renderer) isCode(n *html.Node) bool {
 	}
 }
 
-// code writes a block of code as it stands in the page.
+// code writes a block of code as it stands in the page. Where one holds several
+// variants, each is a block.
 func (r *renderer) code(out *blocks, n *html.Node) {
+	if variants := codeVariants(n); variants != nil {
+		for _, v := range variants {
+			r.code(out, v)
+		}
+		return
+	}
 	var c codeText
 	if hasClass(n, "memproto") {
 		// Doxygen sets a signature as a table.
@@ -42,6 +49,23 @@ func (r *renderer) code(out *blocks, n *html.Node) {
 		fence += "`"
 	}
 	out.add(fence + codeLanguage(n) + "\n" + text + "\n" + fence)
+}
+
+// codeVariants returns the code elements in a pre, if there are several and one
+// has several lines: else they are the lines.
+func codeVariants(n *html.Node) []*html.Node {
+	var codes []*html.Node
+	lines := false
+	for c := range children(n) {
+		if c.DataAtom == atom.Code && n.DataAtom == atom.Pre {
+			codes = append(codes, c)
+			lines = lines || strings.Contains(strings.TrimSpace(rawText(c)), "\n")
+		}
+	}
+	if len(codes) < 2 || !lines {
+		return nil
+	}
+	return codes
 }
 
 // codeText collects code. Highlighters that set each line as an element of its
@@ -104,7 +128,9 @@ func isCodeLine(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Div, atom.P, atom.Li, atom.Tr:
 		return true
-	case atom.Span, atom.Code:
+	case atom.Code:
+		return n.PrevSibling != nil && is(n.PrevSibling, atom.Code) || n.NextSibling != nil && is(n.NextSibling, atom.Code)
+	case atom.Span:
 		return hasClass(n, "line", "token-line", "code-line", "view-line", "cl", "LineWrapper", "hljs-ln-line") || hasAttr(n, "data-line")
 	default:
 		return false

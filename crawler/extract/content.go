@@ -35,7 +35,54 @@ func (p *page) roots(sel cascadia.SelectorGroup) []*html.Node {
 			return nodes
 		}
 	}
+	p.markLinkBoxes()
 	return []*html.Node{p.densest()}
+}
+
+// markLinkBoxes marks as chrome the boxes of links beside the content: columns
+// and menus that no name gives away. Where the page has little else, they stay.
+func (p *page) markLinkBoxes() {
+	var found []*html.Node
+	rest := p.size[p.body].own()
+	var walk func(n *html.Node)
+	walk = func(n *html.Node) {
+		for c := range children(n) {
+			s, measured := p.size[c]
+			if !measured || p.parts[c] == chrome {
+				continue
+			}
+			if is(c, atom.Td, atom.Div) && s.text > 0 && 4*s.own() < s.text && 3*s.own() < p.size[n].own() && countLinks(c, manyLinks) == manyLinks {
+				found = append(found, c)
+				rest -= s.own()
+				continue
+			}
+			walk(c)
+		}
+	}
+	walk(p.body)
+	if rest < enoughText {
+		return
+	}
+	for _, n := range found {
+		p.parts[n] = chrome
+	}
+	p.remeasure()
+}
+
+// manyLinks is how many links make a box of links.
+const manyLinks = 8
+
+// countLinks counts the links in n, up to most.
+func countLinks(n *html.Node, most int) int {
+	count := 0
+	for e := range elements(n) {
+		if e.DataAtom == atom.A && hasAttr(e, "href") {
+			if count++; count == most {
+				break
+			}
+		}
+	}
+	return count
 }
 
 func (p *page) textOf(nodes []*html.Node) int {

@@ -93,6 +93,7 @@ func TestCodeIsVerbatim(t *testing.T) {
 		"list":              `<pre class="language-docker"><ol class="linenums">` + each("<li><span>%s</span></li>", "") + `</ol></pre>`,
 		"pandoc":            `<div class="sourceCode"><pre class="sourceCode docker"><code class="sourceCode docker">` + numbered(`<span id="cb1-%d"><a href="#cb1-1" aria-hidden="true"></a>%s</span>`+"\n") + `</code></pre></div>`,
 		"table":             `<pre><code class="hljs docker"><table class="hljs-ln"><tbody>` + numbered(`<tr><td class="hljs-ln-numbers"><div class="hljs-ln-n" data-line-number="%d"></div></td><td class="hljs-ln-code">%s</td></tr>`) + `</tbody></table></code></pre>`,
+		"code per line":     `<pre class="language-docker">` + each(`<code>%s</code>`, "") + `</pre>`,
 		"gutter":            `<pre data-lang="docker">` + numbered(`<span class="lineno">%d</span><span class="line">%s</span>`) + `</pre>`,
 		"github":            `<div class="highlight highlight-source-docker"><pre>` + each("%s", "\n") + `</pre></div>`,
 	}

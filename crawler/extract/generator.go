@@ -84,7 +84,7 @@ func generators() []generator {
 			name:    "rustdoc",
 			meta:    []string{"rustdoc"},
 			content: []string{"#main-content", "main"},
-			chrome:  []string{"a.src", "a.anchor", ".out-of-band", "#copy-path", ".sub-heading", "#search", ".rustdoc-breadcrumbs", "summary.hideme"},
+			chrome:  []string{"a.src", "a.anchor", ".rightside", ".out-of-band", "#copy-path", ".sub-heading", "#search", ".rustdoc-breadcrumbs", "summary.hideme"},
 		},
 		{
 			name:    "mkdocs",

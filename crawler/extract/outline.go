@@ -71,8 +71,10 @@ func (p *page) planBelow(n *html.Node, quiet bool) (starts, blocks bool) {
 
 func quietIn(n *html.Node) bool {
 	switch n.DataAtom {
-	case atom.Table, atom.Li, atom.Blockquote, atom.Figure, atom.Caption, atom.Dt:
+	case atom.Li, atom.Blockquote, atom.Figure, atom.Caption, atom.Dt:
 		return true
+	case atom.Table:
+		return hasHeaderCells(n)
 	case atom.A:
 		href := attr(n, "href")
 		return href != "" && href[0] != '#'
@@ -80,6 +82,17 @@ func quietIn(n *html.Node) bool {
 	}
 	_, admonition := admonitionKind(n)
 	return admonition
+}
+
+// hasHeaderCells reports whether a table has th elements, those of tables in it
+// not counted: else headings in it are the page's, which the table lays out.
+func hasHeaderCells(n *html.Node) bool {
+	for c := range children(n) {
+		if c.DataAtom == atom.Th || is(c, atom.Thead, atom.Tbody, atom.Tfoot, atom.Tr) && hasHeaderCells(c) {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *page) startsSection(h *html.Node, quiet bool) bool {
@@ -294,7 +307,7 @@ var sectionClass = regexp.MustCompile(`^(?:sect(?:ion)?-?\d*|level\d|refsect\d|r
 func pageWide(id string) bool {
 	switch strings.ToLower(id) {
 	case "main", "content", "main-content", "maincontent", "content-area", "content-container", "page", "page-content", "body", "article", "root", "app", "wrapper",
-		"container", "docs", "doc", "doc-content", "docs-content", "documentation", "__next", "__nuxt", "__docusaurus", "___gatsby", "__docusaurus_skiptocontent_fallback", "vpcontent", "top", "inner", "outer", "document", "markdown", "readme", "layout", "site", "contents":
+		"container", "docs", "doc", "doc-content", "docs-content", "documentation", "__next", "__nuxt", "__docusaurus", "___gatsby", "__docusaurus_skiptocontent_fallback", "vpcontent", "top", "inner", "outer", "document", "markdown", "readme", "layout", "site", "contents", "header", "sidebar":
 		return true
 	}
 	return false

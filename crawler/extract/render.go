@@ -93,7 +93,12 @@ func (r *renderer) open(title string, lvl int, anchor string) {
 func (r *renderer) close() {
 	text := strings.TrimSpace(r.top.String())
 	r.top = blocks{}
-	if text == "" && (r.resumed || r.cur.Title == "" || contentsTitle.MatchString(r.cur.Title)) {
+	if text == "" && (r.resumed || r.cur.Title == "") {
+		return
+	}
+	if text == "" && contentsTitle.MatchString(r.cur.Title) {
+		// The table of contents is gone; what stands deeper is not below it.
+		r.path = r.path[:max(0, len(r.path)-1)]
 		return
 	}
 	if len(r.sections) >= maxSections {
