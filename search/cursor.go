@@ -37,8 +37,10 @@ const (
 	digestBytes    = 8
 )
 
-func (c cursor) encode(identity []string) string {
-	b := c.append(nil)
+func (c cursor) encode(identity []string) string { return sign(c.append(nil), identity) }
+
+// sign makes the text form of a cursor's bytes.
+func sign(b []byte, identity []string) string {
 	b = binary.BigEndian.AppendUint64(b, digest(append([]string{string(b)}, identity...)))
 	return base64.RawURLEncoding.EncodeToString(b)
 }

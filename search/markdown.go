@@ -85,15 +85,14 @@ func shorten(text string, limit int) (short string, kept int) {
 	if jsonChars(text) <= limit {
 		return text, len(text)
 	}
-	var block, line, hard int // where a cut fits, by what it is after
-	var at, used int
+	var block, line, within, start int // where a cut fits, by what it is after
+	at, used := 0, 0
 	var c construct
 	for l := range strings.Lines(text) {
 		content := strings.TrimRight(l, "\r\n")
 		after := c.next(l)
-		reserve := jsonChars(after.closing())
-		if used+jsonChars(content)+reserve > limit {
-			hard = at + fitting(content, limit-used-jsonChars(c.closing()))
+		if used+jsonChars(content)+jsonChars(after.closing()) > limit {
+			start, within = at, at+fitting(content, limit-used-jsonChars(c.closing()))
 			break
 		}
 		end := at + len(content)
@@ -111,10 +110,13 @@ func shorten(text string, limit int) (short string, kept int) {
 			return closed(text, cut)
 		}
 	}
-	if cut := at + proseEnd(text[at:hard]); cut > at {
-		return closed(text, cut)
+	// A piece of a line must not look like a fence.
+	for _, cut := range []int{start + proseEnd(text[start:within]), within} {
+		if cut > start && fenceMarker(strings.TrimSpace(text[start:cut])) == "" {
+			return closed(text, cut)
+		}
 	}
-	return closed(text, max(block, line, hard))
+	return closed(text, line)
 }
 
 func closed(text string, cut int) (string, int) {
@@ -128,7 +130,8 @@ func blockEnds(rest string) bool {
 	return strings.TrimSpace(line) == ""
 }
 
-// fitting is how many bytes of a text take no more JSON characters than limit.
+// fitting is how many bytes of a text take no more JSON characters than limit;
+// none if that is negative.
 func fitting(text string, limit int) int {
 	n := 0
 	for i := 0; i < len(text); {

@@ -74,7 +74,7 @@ type Analyzer struct {
 
 // New returns the analyzer that indexes and queries are made with.
 func New() *Analyzer {
-	return &Analyzer{k1: 1.2, b: 0.75, average: 120, heading: 2, exact: 0.5, whole: 1, stop: 0.1}
+	return &Analyzer{k1: 1.2, b: 0.75, average: 120, heading: 3, exact: 0.5, whole: 1, stop: 0.5}
 }
 
 // Field is a part of a passage. An occurrence of a term in it counts Weight.
@@ -84,7 +84,7 @@ type Field struct {
 }
 
 // Chunk is the vector of a chunk: its title and heading path, which count
-// double, and its text.
+// three times, and its text.
 func (a *Analyzer) Chunk(c docseek.Chunk) Vector {
 	fields := make([]Field, 0, len(c.Path)+2)
 	if len(c.Path) == 0 || c.Path[0] != c.Title {
