@@ -141,10 +141,13 @@ func roundTripper(given http.RoundTripper) http.RoundTripper {
 	if given != nil {
 		return given
 	}
-	if std, ok := http.DefaultTransport.(*http.Transport); ok {
-		return std.Clone()
+	std, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return http.DefaultTransport
 	}
-	return http.DefaultTransport
+	own := std.Clone()
+	own.MaxIdleConnsPerHost = 16 // all requests go to one host
+	return own
 }
 
 // parseBase takes a base URL apart into the address and Azure's api-version.
