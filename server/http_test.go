@@ -2,7 +2,6 @@ package server
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -418,10 +417,8 @@ func TestInitializeKeepsNothing(t *testing.T) {
 	body := legacy.message(t, 1, "initialize", map[string]any{"protocolVersion": "2025-11-25"})
 	initialize := func(times int) uint64 {
 		for range times {
-			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/mcp", bytes.NewReader(body))
-			r.Header.Set("Content-Type", "application/json")
 			w := httptest.NewRecorder()
-			s.Handler().ServeHTTP(w, r)
+			s.Handler().ServeHTTP(w, request(t, http.Header{"Content-Type": {"application/json"}}, body))
 			if w.Code != http.StatusOK {
 				t.Fatalf("initialize: %d %s", w.Code, w.Body)
 			}

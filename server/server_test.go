@@ -185,8 +185,8 @@ const (
 )
 
 // message builds a JSON-RPC request as a client of the era sends it.
-func (e era) message(t *testing.T, id any, method string, params map[string]any) []byte {
-	t.Helper()
+func (e era) message(tb testing.TB, id any, method string, params map[string]any) []byte {
+	tb.Helper()
 	if params == nil {
 		params = map[string]any{}
 	}
@@ -205,7 +205,7 @@ func (e era) message(t *testing.T, id any, method string, params map[string]any)
 	}
 	encoded, err := json.Marshal(message)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return encoded
 }

@@ -25,6 +25,11 @@ if ! cmp -s "$dir/package-lock.json" "$stamp"; then
 fi
 PATH=$dir/node_modules/.bin:$PATH
 export PATH
+if ! node -e 'process.exit(Number(process.versions.node.split(".")[0]) >= 22 ? 0 : 1)'; then
+	echo "$0: the suite needs Node 22 or newer, this is $(node --version):" \
+		"let npm run the install script of the package node, or put such a Node into PATH" >&2
+	exit 1
+fi
 
 status=0
 node "$dir/clients.mjs" "$@" || status=1
