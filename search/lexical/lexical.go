@@ -113,7 +113,7 @@ func (a *Analyzer) Passage(language string, fields ...Field) Vector {
 				if exact := fold(folded); exact != stemmed && a.exact > 0 {
 					counts = append(counts, count{hash(exact), field.Weight})
 				}
-			case whole:
+			case whole, character:
 				counts = append(counts, count{hash(fold(lower(surface))), field.Weight})
 			}
 			if form == word {
@@ -186,6 +186,7 @@ func (a *Analyzer) Query(language, text string) []Term {
 			}
 		case whole:
 			add(exact, exact, a.whole)
+		case character:
 		}
 		return len(terms) < MaxQueryTerms
 	})

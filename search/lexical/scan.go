@@ -20,6 +20,9 @@ const (
 	joined
 	// whole is an identifier, path, version or flag as it is written.
 	whole
+	// character is one of several of a script that is written without spaces: it
+	// is found by itself, but not looked for when its neighbours are known.
+	character
 )
 
 // Bounds on an identifier: what is longer is cut and goes on as another.
@@ -69,24 +72,28 @@ func (s *scanner) emit(surface string, form form) {
 	s.open = s.open && s.yield(surface, form)
 }
 
-// unspaced yields the pairs of adjacent characters of a run, as words, or its
-// only character.
+// unspaced yields the characters of a run and, as words, the pairs of adjacent
+// ones; or its only character as a word.
 func (s *scanner) unspaced(start int) int {
-	before, at := -1, start
-	for at < len(s.text) {
-		r, size := utf8.DecodeRuneInString(s.text[at:])
-		if !spaceless(r) && !(at > start && unicode.Is(unicode.Mn, r)) {
+	end, n := start, 0
+	for before := start; end < len(s.text); n++ {
+		r, size := utf8.DecodeRuneInString(s.text[end:])
+		if !spaceless(r) {
 			break
 		}
-		if before >= 0 {
-			s.emit(s.text[before:at+size], word)
+		if n > 0 {
+			s.emit(s.text[before:end+size], word)
+			s.emit(s.text[before:end], character)
 		}
-		before, at = at, at+size
+		before, end = end, end+size
 	}
-	if _, size := utf8.DecodeRuneInString(s.text[start:]); start+size == at {
-		s.emit(s.text[start:at], word)
+	_, size := utf8.DecodeLastRuneInString(s.text[:end])
+	if n == 1 {
+		s.emit(s.text[start:end], word)
+	} else {
+		s.emit(s.text[end-size:end], character)
 	}
-	return at
+	return end
 }
 
 // identifier yields the identifier that starts at the given byte and returns

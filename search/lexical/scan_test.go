@@ -30,9 +30,9 @@ func TestScan(t *testing.T) {
 		{"end.Next", []string{"end", "Next", "!end.Next"}},
 		{"user@example.com", []string{"user", "example", "com", "!user@example.com"}},
 		{"it's", []string{"it", "s"}},
-		{"検索する", []string{"検索", "索す", "する"}},
+		{"検索する", []string{"検索", "'検", "索す", "'索", "する", "'す", "'る"}},
 		{"検", []string{"検"}},
-		{"Go言語で書く", []string{"Go", "言語", "語で", "で書", "書く"}},
+		{"Go言語", []string{"Go", "言語", "'言", "'語"}},
 		{`"unbalanced NEAR( a:b * 🙂`, []string{"unbalanced", "NEAR", "a", "b", "!a:b"}},
 		{"a [link](https://docs.test/a_(b)/c.html#d) on", []string{"a", "link", "on"}},
 		{`an ![image](http://docs.test/a.png "title")`, []string{"an", "image", "title"}},
@@ -44,7 +44,7 @@ func TestScan(t *testing.T) {
 	for _, test := range tests {
 		var got []string
 		scan(test.text, func(surface string, form form) bool {
-			got = append(got, []string{"", "=", "!"}[form]+surface)
+			got = append(got, []string{"", "=", "!", "'"}[form]+surface)
 			return true
 		})
 		if !slices.Equal(got, test.want) {
