@@ -215,6 +215,10 @@ func TestAnchors(t *testing.T) {
 		"permalink wins":   {`<section id="mod"><span id="alias"></span><h2>Six<a class="headerlink" href="#mod">¶</a></h2></section>`, "Six", "mod"},
 		"dead permalink":   {`<h2>Seven <a href="#gone">#</a></h2>`, "Seven", ""},
 		"link as heading":  {`<h2 id="h"><a href="#h">Eight</a></h2>`, "Eight", "h"},
+		"words of a link":  {`<h2 id="lt"><a href="#lt">Link types</a></h2>`, "Link types", "lt"},
+		"wordy permalink":  {`<h2 id="lt">Types<a href="#lt">Permalink to this heading</a></h2>`, "Types", "lt"},
+		"nextra":           {`<h2>Ten<a href="#ten" id="ten" class="subheading-anchor" aria-label="Permalink for this section"></a></h2>`, "Ten", "ten"},
+		"badge":            {`<h2 id="b">Beta <span class="badge">new</span></h2>`, "Beta", "b"},
 		"link elsewhere":   {`<h2>See <a href="#other">other</a></h2><p id="other">x</p>`, "See other", ""},
 		"taken id":         {`<p id="dup">x</p><h2 id="dup">Nine</h2>`, "Nine", ""},
 	}

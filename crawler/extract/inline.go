@@ -204,11 +204,12 @@ func (r *renderer) codeOnly(n *html.Node) bool {
 }
 
 func (r *renderer) link(l *line, n *html.Node) {
+	if isPermalink(n) && (blank(n) || permalinkClass(n)) {
+		return
+	}
 	href := attr(n, "href")
-	if href == "" || l.inLink || isPermalink(n) && (hasClass(n, permalinkClasses()...) || href[0] == '#' && blank(n)) {
-		if !isPermalink(n) || l.inLink || href == "" {
-			r.inlines(l, n)
-		}
+	if href == "" || l.inLink {
+		r.inlines(l, n)
 		return
 	}
 	target := r.absolute(href)
@@ -237,8 +238,12 @@ func (r *renderer) link(l *line, n *html.Node) {
 	})
 }
 
-func permalinkClasses() []string {
-	return []string{"headerlink", "header-anchor", "hash-link", "anchor", "anchorjs-link", "anchor-link", "heading-anchor", "heading-link", "sl-anchor-link", "permalink", "id_link", "copiable-link", "copiable-anchor", "td-heading-self-link", "subheading-anchor", "direct-link", "autolink", "heading-permalink"}
+// permalinkClass reports whether a link has a class that generators give to the
+// permalinks of headings, terms and figures.
+func permalinkClass(n *html.Node) bool {
+	return hasClass(n, "headerlink", "header-anchor", "hash-link", "anchor", "anchorjs-link", "anchor-link",
+		"heading-anchor", "heading-link", "heading-permalink", "sl-anchor-link", "permalink", "id_link",
+		"copiable-link", "copiable-anchor", "td-heading-self-link", "subheading-anchor", "direct-link", "autolink")
 }
 
 // absolute is the URL of a link as it stands in Markdown; empty when it is not

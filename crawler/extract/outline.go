@@ -121,7 +121,7 @@ func (p *page) level(n *html.Node) int {
 // isEntryList reports whether a definition list is one of reference entries:
 // some of its terms have an anchor.
 func (p *page) isEntryList(dl *html.Node) bool {
-	if hasClass(dl, "footnote", "citation", "toc", "field-list", "simple") ||
+	if hasClass(dl, "footnote", "citation", "toc") ||
 		within(dl, func(n *html.Node) bool { return hasClass(n, "index", "indexdiv", "genindex") }) != nil {
 		return false
 	}
@@ -257,7 +257,7 @@ func isPermalink(a *html.Node) bool {
 	return wordless(text) || permalinkWords.MatchString(text) && len(text) < 300
 }
 
-var permalinkWords = regexp.MustCompile(`(?i)^\W*(?:permalink|permanent link|direct link|copy link|anchor link|link to this|link to (?:this )?(?:heading|section)|section titled|navigate to header|link)\b`)
+var permalinkWords = regexp.MustCompile(`(?i)^\W*(?:permalink|permanent link|direct link|copy link|anchor link|link to this|link to (?:this )?(?:heading|section)|section titled|navigate to header)\b|^\W*link\W*$`)
 
 // sectionID is the id of the section that a heading opens.
 func (p *page) sectionID(h *html.Node) string {
@@ -381,15 +381,16 @@ func prevElement(n *html.Node) *html.Node {
 	return nil
 }
 
-// title is the text of a heading or a term, without permalinks and buttons.
+// title is the text of a heading or a term, without permalinks, buttons and
+// badges unless there is nothing else.
 func (p *page) title(n *html.Node) string {
-	var b strings.Builder
-	p.appendTitle(&b, n, false)
-	t := collapse(visible(b.String()))
-	if t == "" {
-		b.Reset()
-		p.appendTitle(&b, n, true)
-		t = collapse(visible(b.String()))
+	t := ""
+	for _, all := range []bool{false, true} {
+		var b strings.Builder
+		p.appendTitle(&b, n, all)
+		if t = collapse(visible(b.String())); t != "" {
+			break
+		}
 	}
 	t = strings.TrimSpace(strings.TrimRight(t, "¶§🔗⚓¤"))
 	if len(t) > maxTitle {
@@ -401,14 +402,14 @@ func (p *page) title(n *html.Node) string {
 // maxTitle bounds a section's title, in bytes.
 const maxTitle = 1000
 
-func (p *page) appendTitle(b *strings.Builder, n *html.Node, buttons bool) {
+func (p *page) appendTitle(b *strings.Builder, n *html.Node, all bool) {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		switch {
 		case c.Type == html.TextNode:
 			b.WriteString(c.Data)
 		case c.Type != html.ElementNode || p.parts[c] == chrome && !is(c, atom.Button):
-		case c.DataAtom == atom.Button && !buttons:
-		case isPermalink(c), hasClass(c, "VPBadge", "badge", "sl-badge"):
+		case !all && (c.DataAtom == atom.Button || isPermalink(c) || hasClass(c, "VPBadge", "badge", "sl-badge")):
+		case isPermalink(c) && wordless(rawText(c)):
 		case c.DataAtom == atom.Br:
 			b.WriteByte(' ')
 		case c.DataAtom == atom.Img:
@@ -421,7 +422,7 @@ func (p *page) appendTitle(b *strings.Builder, n *html.Node, buttons bool) {
 			if !inlineTag(c) {
 				b.WriteByte(' ')
 			}
-			p.appendTitle(b, c, buttons)
+			p.appendTitle(b, c, all)
 			if !inlineTag(c) {
 				b.WriteByte(' ')
 			}
