@@ -104,7 +104,7 @@ func docsTools(docs Docs) []tool {
 			{
 				Name: "url", Required: true,
 				schema:  schema{Type: kindString, Description: "From search_docs or list_docs, #anchor allowed"},
-				Aliases: []string{"uri", "link", "href", "address", "page"},
+				Aliases: []string{"uri", "link", "href", "address", "page", "path"},
 			},
 			{
 				Name:    "section",
