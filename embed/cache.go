@@ -33,6 +33,7 @@ const (
 	// written; lockRetry how often it is asked for.
 	lockPatience = 10 * time.Second
 	lockRetry    = 5 * time.Millisecond
+	scanBuffer   = 256 << 10
 )
 
 // DiskCache is a Cache in a directory of its own. Records are appended to
@@ -300,7 +301,7 @@ func (c *DiskCache) scan(segment uint64, size int64, repair bool) error {
 		return err
 	}
 	defer func() { _ = file.Close() }()
-	reader := bufio.NewReaderSize(io.NewSectionReader(file, at, size-at), 256<<10)
+	reader := bufio.NewReaderSize(io.NewSectionReader(file, at, size-at), int(min(size-at, scanBuffer)))
 	for {
 		var r record
 		r, c.buf, err = readRecord(reader, c.buf)
