@@ -157,7 +157,12 @@ func (t *tensors) get(name string, shape ...int) []float32 {
 	}
 	out := make([]float32, n)
 	for i := range out {
-		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
+		f := math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
+		if f-f != 0 {
+			t.err = fmt.Errorf("number %d of the tensor %q is %g", i, name, f)
+			return nil
+		}
+		out[i] = f
 	}
 	return out
 }

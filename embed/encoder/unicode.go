@@ -87,7 +87,7 @@ func unaccented(r rune) bool {
 
 func punctuation(r rune) bool {
 	if r < utf8.RuneSelf {
-		return r > ' ' && r < 0x7f && !('0' <= r && r <= '9' || 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z')
+		return '!' <= r && r <= '/' || ':' <= r && r <= '@' || '[' <= r && r <= '`' || '{' <= r && r <= '~'
 	}
 	return unicode.Is(unicode.P, r) && !late(r) || r == canadianChi || r == sharadaSandhi
 }

@@ -8,13 +8,7 @@ import (
 	"testing"
 )
 
-// forEach runs a test on every kernel of this machine with a fixed random source.
-func forEach(t *testing.T, test func(t *testing.T, k Kernel, r *rand.Rand)) {
-	t.Helper()
-	for _, k := range All() {
-		t.Run(k.Name(), func(t *testing.T) { test(t, k, rand.New(rand.NewPCG(1, 2))) })
-	}
-}
+func source() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 
 func normal(r *rand.Rand, n int, scale float64) []float32 {
 	x := make([]float32, n)
@@ -67,73 +61,80 @@ func within(t *testing.T, what string, got, want []float32, part float64) {
 }
 
 func TestLinear(t *testing.T) {
-	forEach(t, func(t *testing.T, k Kernel, r *rand.Rand) {
-		for range 60 {
-			rows, depth, width := 1+r.IntN(30), 16*(1+r.IntN(30)), Panel*(1+r.IntN(4))
-			x, w := normal(r, rows*depth, 3), randomMatrix(r, depth, width)
-			for i := range x {
-				x[i] += float32(r.IntN(3)) // rows that are not centred
-			}
-			var quantised, reference Rows
-			k.Quantize(&quantised, x, depth)
-			got := normal(r, rows*width, 1)
-			k.Linear(got, &quantised, w)
-			generic{}.Quantize(&reference, x, depth)
-			want := make([]float32, rows*width)
-			for i := range rows {
-				for j := range width {
-					var sum int64
-					for d := range depth {
-						value := w.Values[j/Panel*depth*Panel+d/Group*Group*Panel+j%Panel*Group+d%Group]
-						sum += (int64(reference.bytes[i*depth+d]) - int64(reference.zero[i])) * int64(value)
-					}
-					want[i*width+j] = float32(float64(sum)*float64(reference.scale[i])*float64(w.Scale[j]) + float64(w.Bias[j]))
+	for _, k := range All() {
+		t.Run(k.Name(), func(t *testing.T) {
+			r := source()
+			for range 60 {
+				rows, depth, width := 1+r.IntN(30), 16*(1+r.IntN(30)), Panel*(1+r.IntN(4))
+				x, w := normal(r, rows*depth, 3), randomMatrix(r, depth, width)
+				for i := range x {
+					x[i] += float32(r.IntN(3)) // rows that are not centred
 				}
+				var quantised, reference Rows
+				k.Quantize(&quantised, x, depth)
+				got := normal(r, rows*width, 1)
+				k.Linear(got, &quantised, w)
+				generic{}.Quantize(&reference, x, depth)
+				want := make([]float32, rows*width)
+				for i := range rows {
+					for j := range width {
+						var sum int64
+						for d := range depth {
+							value := w.Values[j/Panel*depth*Panel+d/Group*Group*Panel+j%Panel*Group+d%Group]
+							sum += (int64(reference.bytes[i*depth+d]) - int64(reference.zero[i])) * int64(value)
+						}
+						want[i*width+j] = float32(float64(sum)*float64(reference.scale[i])*float64(w.Scale[j]) + float64(w.Bias[j]))
+					}
+				}
+				within(t, "product", got, want, 1e-6)
+				generic{}.Linear(want, &reference, w)
+				same(t, "product", got, want)
 			}
-			within(t, "product", got, want, 1e-6)
-			generic{}.Linear(want, &reference, w)
-			same(t, "product", got, want)
-		}
-	})
+		})
+	}
 }
 
 func TestQuantizeIsExactOnExtremes(t *testing.T) {
-	rows := [][]float32{
-		make([]float32, 32), // zeros
-		slice(32, func(i int) float32 { return 1e-30 }),
-		slice(32, func(i int) float32 { return float32(i) }),
-		slice(32, func(i int) float32 { return -float32(i) }),
-		slice(32, func(i int) float32 { return 1e30 * float32(i-7) }),
-		slice(32, func(i int) float32 { return float32(math.Pow(-1, float64(i))) * 127.5 }),
+	extremes := [][]float32{
+		make([]float32, 32),
+		thirtyTwo(func(int) float32 { return 1e-30 }),
+		thirtyTwo(func(i int) float32 { return float32(i) }),
+		thirtyTwo(func(i int) float32 { return -float32(i) }),
+		thirtyTwo(func(i int) float32 { return 1e30 * float32(i-7) }),
+		thirtyTwo(func(i int) float32 { return float32(math.Pow(-1, float64(i))) * 127.5 }),
 	}
-	forEach(t, func(t *testing.T, k Kernel, r *rand.Rand) {
-		for range 200 {
-			rows = append(rows, normal(r, 32, math.Exp(4*r.NormFloat64())))
-		}
-		for _, x := range rows {
-			var got, want Rows
-			k.Quantize(&got, x, len(x))
-			generic{}.Quantize(&want, x, len(x))
-			if got.scale[0] != want.scale[0] || got.zero[0] != want.zero[0] {
-				t.Fatalf("%v: scale %g and zero %d, want %g and %d", x, got.scale[0], got.zero[0], want.scale[0], want.zero[0])
+	for _, k := range All() {
+		t.Run(k.Name(), func(t *testing.T) {
+			r := source()
+			rows := slices.Clone(extremes)
+			for range 200 {
+				rows = append(rows, normal(r, 32, math.Exp(4*r.NormFloat64())))
 			}
-			for i, level := range want.bytes {
-				var have int
-				if got.words != nil {
-					have = int(got.words[i])
-				} else {
-					have = int(got.bytes[i])
+			for _, x := range rows {
+				var got, want Rows
+				k.Quantize(&got, x, len(x))
+				generic{}.Quantize(&want, x, len(x))
+				if got.scale[0] != want.scale[0] || got.zero[0] != want.zero[0] {
+					t.Fatalf("%v: scale %g and zero %d, want %g and %d", x, got.scale[0], got.zero[0], want.scale[0], want.zero[0])
 				}
-				if have != int(level) {
-					t.Fatalf("%v: number %d is at level %d, want %d", x, i, have, level)
+				for i, level := range want.bytes {
+					var have int
+					if got.words != nil {
+						have = int(got.words[i])
+					} else {
+						have = int(got.bytes[i])
+					}
+					if have != int(level) {
+						t.Fatalf("%v: number %d is at level %d, want %d", x, i, have, level)
+					}
 				}
 			}
-		}
-	})
+		})
+	}
 }
 
-func slice(n int, f func(i int) float32) []float32 {
-	x := make([]float32, n)
+func thirtyTwo(f func(i int) float32) []float32 {
+	x := make([]float32, 32)
 	for i := range x {
 		x[i] = f(i)
 	}
@@ -141,160 +142,181 @@ func slice(n int, f func(i int) float32) []float32 {
 }
 
 func TestMatMulAndTranspose(t *testing.T) {
-	forEach(t, func(t *testing.T, k Kernel, r *rand.Rand) {
-		for range 80 {
-			rows, n, depth := 1+r.IntN(15), 1+r.IntN(70), 8*(1+r.IntN(8))
-			columns := (n + k.Columns() - 1) / k.Columns() * k.Columns()
-			stride := depth + r.IntN(5)
-			a, b, factors := normal(r, rows*stride, 1), normal(r, n*stride, 1), normal(r, rows, 1)
-			panels := normal(r, columns*depth, 1)
-			k.Transpose(panels, b, n, depth, stride)
-			const gap = 3
-			got := make([]float32, rows*(columns+gap))
-			k.MatMul(got, columns+gap, a, stride, panels, factors, columns, depth)
-			want := make([]float32, len(got))
-			for i := range rows {
-				for j := range n {
-					var sum float64
-					for d := range depth {
-						sum += float64(a[i*stride+d]) * float64(b[j*stride+d])
+	for _, k := range All() {
+		t.Run(k.Name(), func(t *testing.T) {
+			r := source()
+			for range 80 {
+				rows, n, depth := 1+r.IntN(15), 1+r.IntN(70), 8*(1+r.IntN(8))
+				columns := (n + k.Columns() - 1) / k.Columns() * k.Columns()
+				stride := depth + r.IntN(5)
+				a, b, factors := normal(r, rows*stride, 1), normal(r, n*stride, 1), normal(r, rows, 1)
+				panels := normal(r, columns*depth, 1)
+				k.Transpose(panels, b, n, depth, stride)
+				const gap = 3
+				got := make([]float32, rows*(columns+gap))
+				k.MatMul(got, columns+gap, a, stride, panels, factors, columns, depth)
+				want := make([]float32, len(got))
+				for i := range rows {
+					for j := range n {
+						var sum float64
+						for d := range depth {
+							sum += float64(a[i*stride+d]) * float64(b[j*stride+d])
+						}
+						want[i*(columns+gap)+j] = float32(sum * float64(factors[i]))
 					}
-					want[i*(columns+gap)+j] = float32(sum * float64(factors[i]))
 				}
+				within(t, "product", got, want, 1e-5)
 			}
-			within(t, "product", got, want, 1e-5)
-		}
-	})
+		})
+	}
 }
 
 func TestTransposeFillsThePanelWithZeros(t *testing.T) {
-	forEach(t, func(t *testing.T, k Kernel, r *rand.Rand) {
-		const n, width = 11, 16
-		src, panel := normal(r, n*width, 1), normal(r, k.Columns()*width, 1)
-		k.Transpose(panel, src, n, width, width)
-		for i := range k.Columns() {
-			for d := range width {
-				var want float32
-				if i < n {
-					want = src[i*width+d]
-				}
-				if got := panel[d*k.Columns()+i]; got != want {
-					t.Fatalf("column %d, row %d: got %g, want %g", i, d, got, want)
+	for _, k := range All() {
+		t.Run(k.Name(), func(t *testing.T) {
+			r := source()
+			const n, width = 11, 16
+			src, panel := normal(r, n*width, 1), normal(r, k.Columns()*width, 1)
+			k.Transpose(panel, src, n, width, width)
+			for i := range k.Columns() {
+				for d := range width {
+					var want float32
+					if i < n {
+						want = src[i*width+d]
+					}
+					if got := panel[d*k.Columns()+i]; got != want {
+						t.Fatalf("column %d, row %d: got %g, want %g", i, d, got, want)
+					}
 				}
 			}
-		}
-	})
+		})
+	}
 }
 
 func TestMatMulOfAnyDepth(t *testing.T) {
-	forEach(t, func(t *testing.T, k Kernel, r *rand.Rand) {
-		for depth := 1; depth < 40; depth++ {
-			rows, n := 1+r.IntN(13), k.Columns()
-			a, b, factors := normal(r, rows*depth, 1), normal(r, n*depth, 1), normal(r, rows, 1)
-			got, want := make([]float32, rows*n), make([]float32, rows*n)
-			k.MatMul(got, n, a, depth, b, factors, n, depth)
-			for i := range rows {
-				for j := range n {
-					var sum float32
-					for d := range depth {
-						sum = fma(a[i*depth+d], b[d*n+j], sum)
+	for _, k := range All() {
+		t.Run(k.Name(), func(t *testing.T) {
+			r := source()
+			for depth := 1; depth < 40; depth++ {
+				rows, n := 1+r.IntN(13), k.Columns()
+				a, b, factors := normal(r, rows*depth, 1), normal(r, n*depth, 1), normal(r, rows, 1)
+				got, want := make([]float32, rows*n), make([]float32, rows*n)
+				k.MatMul(got, n, a, depth, b, factors, n, depth)
+				for i := range rows {
+					for j := range n {
+						var sum float32
+						for d := range depth {
+							sum = fma(a[i*depth+d], b[d*n+j], sum)
+						}
+						want[i*n+j] = sum * factors[i]
 					}
-					want[i*n+j] = sum * factors[i]
 				}
+				same(t, "product", got, want)
 			}
-			same(t, "product", got, want)
-		}
-	})
+		})
+	}
 }
 
 func TestSoftmax(t *testing.T) {
-	forEach(t, func(t *testing.T, k Kernel, r *rand.Rand) {
-		for n := 1; n < 150; n++ {
-			size := (n + k.Columns() - 1) / k.Columns() * k.Columns()
-			row := normal(r, size, math.Exp(2*r.NormFloat64()))
-			for i := n; i < size; i++ {
-				row[i] = 1e9
+	for _, k := range All() {
+		t.Run(k.Name(), func(t *testing.T) {
+			r := source()
+			for n := 1; n < 150; n++ {
+				size := (n + k.Columns() - 1) / k.Columns() * k.Columns()
+				row := normal(r, size, math.Exp(2*r.NormFloat64()))
+				for i := n; i < size; i++ {
+					row[i] = 1e9
+				}
+				want, most, sum := make([]float32, n), math.Inf(-1), 0.0
+				for _, x := range row[:n] {
+					most = max(most, float64(x))
+				}
+				for _, x := range row[:n] {
+					sum += math.Exp(float64(x) - most)
+				}
+				for i, x := range row[:n] {
+					want[i] = float32(math.Exp(float64(x)-most) / sum)
+				}
+				reference := slices.Clone(row)
+				inverse := k.Softmax(row, n)
+				same(t, "sum", []float32{inverse}, []float32{generic{}.Softmax(reference, n)})
+				same(t, "exponentials", row[:n], reference[:n])
+				for i := range n {
+					row[i] *= inverse
+				}
+				within(t, "softmax", row[:n], want, 2e-6)
 			}
-			want, most, sum := make([]float32, n), math.Inf(-1), 0.0
-			for _, x := range row[:n] {
-				most = max(most, float64(x))
-			}
-			for _, x := range row[:n] {
-				sum += math.Exp(float64(x) - most)
-			}
-			for i, x := range row[:n] {
-				want[i] = float32(math.Exp(float64(x)-most) / sum)
-			}
-			reference := slices.Clone(row)
-			inverse := k.Softmax(row, n)
-			same(t, "sum", []float32{inverse}, []float32{generic{}.Softmax(reference, n)})
-			same(t, "exponentials", row[:n], reference[:n])
-			for i := range n {
-				row[i] *= inverse
-			}
-			within(t, "softmax", row[:n], want, 2e-6)
-		}
-	})
+		})
+	}
 }
 
 func TestGELU(t *testing.T) {
-	forEach(t, func(t *testing.T, k Kernel, r *rand.Rand) {
-		x := append(normal(r, 2000, 1), normal(r, 2000, 6)...)
-		x = append(x, 0, 1, -1, 4, -4, 8, -8, 100, -100, 1e-20, -1e-20, 30, -30, 5.6, -5.6, 3)
-		got, reference := slices.Clone(x), slices.Clone(x)
-		k.GELU(got)
-		generic{}.GELU(reference)
-		same(t, "GELU", got, reference)
-		for i, v := range x {
-			want := 0.5 * float64(v) * (1 + math.Erf(float64(v)/math.Sqrt2))
-			if off := math.Abs(float64(got[i]) - want); !(off <= 1e-6*max(1, math.Abs(float64(v)))) {
-				t.Errorf("GELU(%g) is %g, want %g", v, got[i], want)
+	for _, k := range All() {
+		t.Run(k.Name(), func(t *testing.T) {
+			r := source()
+			x := append(normal(r, 2000, 1), normal(r, 2000, 6)...)
+			x = append(x, 0, 1, -1, 4, -4, 8, -8, 100, -100, 1e-20, -1e-20, 30, -30, 5.6, -5.6, 3)
+			got, reference := slices.Clone(x), slices.Clone(x)
+			k.GELU(got)
+			generic{}.GELU(reference)
+			same(t, "GELU", got, reference)
+			for i, v := range x {
+				want := 0.5 * float64(v) * (1 + math.Erf(float64(v)/math.Sqrt2))
+				if off := math.Abs(float64(got[i]) - want); !(off <= 1e-6*max(1, math.Abs(float64(v)))) {
+					t.Errorf("GELU(%g) is %g, want %g", v, got[i], want)
+				}
 			}
-		}
-	})
+		})
+	}
 }
 
 func TestAddNorm(t *testing.T) {
 	const epsilon = 1e-12
-	forEach(t, func(t *testing.T, k Kernel, r *rand.Rand) {
-		for range 50 {
-			rows, width := 1+r.IntN(4), 16*(1+r.IntN(30))
-			x, residual := normal(r, rows*width, 2), normal(r, rows*width+5, 1)
-			gain, bias := normal(r, width, 1), normal(r, width, 1)
-			want := make([]float32, len(x))
-			for i := range rows {
-				var sum, squares float64
-				at := func(j int) float64 { return float64(x[i*width+j]) + float64(residual[i*width+j]) }
-				for j := range width {
-					sum += at(j)
+	for _, k := range All() {
+		t.Run(k.Name(), func(t *testing.T) {
+			r := source()
+			for range 50 {
+				rows, width := 1+r.IntN(4), 16*(1+r.IntN(30))
+				x, residual := normal(r, rows*width, 2), normal(r, rows*width+5, 1)
+				gain, bias := normal(r, width, 1), normal(r, width, 1)
+				want := make([]float32, len(x))
+				for i := range rows {
+					var sum, squares float64
+					at := func(j int) float64 { return float64(x[i*width+j]) + float64(residual[i*width+j]) }
+					for j := range width {
+						sum += at(j)
+					}
+					mean := sum / float64(width)
+					for j := range width {
+						squares += (at(j) - mean) * (at(j) - mean)
+					}
+					for j := range width {
+						want[i*width+j] = float32((at(j)-mean)/math.Sqrt(squares/float64(width)+epsilon)*float64(gain[j]) + float64(bias[j]))
+					}
 				}
-				mean := sum / float64(width)
-				for j := range width {
-					squares += (at(j) - mean) * (at(j) - mean)
-				}
-				for j := range width {
-					want[i*width+j] = float32((at(j)-mean)/math.Sqrt(squares/float64(width)+epsilon)*float64(gain[j]) + float64(bias[j]))
-				}
+				reference := slices.Clone(x)
+				k.AddNorm(x, residual, gain, bias, epsilon)
+				within(t, "normalisation", x, want, 2e-6)
+				generic{}.AddNorm(reference, residual, gain, bias, epsilon)
+				same(t, "normalisation", x, reference)
 			}
-			reference := slices.Clone(x)
-			k.AddNorm(x, residual, gain, bias, epsilon)
-			within(t, "normalisation", x, want, 2e-6)
-			generic{}.AddNorm(reference, residual, gain, bias, epsilon)
-			same(t, "normalisation", x, reference)
-		}
-	})
+		})
+	}
 }
 
 func TestAddNormOfEqualNumbersIsTheBias(t *testing.T) {
-	forEach(t, func(t *testing.T, k Kernel, r *rand.Rand) {
-		x, gain, bias := make([]float32, 32), normal(r, 32, 1), normal(r, 32, 1)
-		k.AddNorm(x, make([]float32, 32), gain, bias, 1e-12)
-		within(t, "normalisation", x, bias, 0)
-	})
+	for _, k := range All() {
+		t.Run(k.Name(), func(t *testing.T) {
+			r := source()
+			x, gain, bias := make([]float32, 32), normal(r, 32, 1), normal(r, 32, 1)
+			k.AddNorm(x, make([]float32, 32), gain, bias, 1e-12)
+			within(t, "normalisation", x, bias, 0)
+		})
+	}
 }
 
 func TestFMARoundsOnce(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
+	r := source()
 	exact := func(x, y, z float32) float32 {
 		wide := func(f float32) *big.Float { return new(big.Float).SetPrec(600).SetFloat64(float64(f)) }
 		product := wide(x)
@@ -336,7 +358,7 @@ func TestSelect(t *testing.T) {
 }
 
 func BenchmarkLinear(b *testing.B) {
-	r := rand.New(rand.NewPCG(1, 2))
+	r := source()
 	const rows, depth, width = 96, 384, 1536
 	w := randomMatrix(r, depth, width)
 	x, dst := normal(r, rows*depth, 1), make([]float32, rows*width)

@@ -8,11 +8,12 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
-	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/build" //nolint:revive // the instructions read as assembly
 	"github.com/mmcloughlin/avo/ir"
-	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/operand" //nolint:revive // the instructions read as assembly
 	"github.com/mmcloughlin/avo/reg"
 )
 
@@ -629,23 +630,25 @@ func (v vectors) transpose() {
 		r[i] = v.new()
 		VMOVUPS(src.at(i, 0), r[i])
 	}
-	pairs := make([]reg.VecVirtual, 8)
-	for i := 0; i < 8; i += 2 {
-		pairs[i], pairs[i+1] = v.new(), YMM()
-		VUNPCKLPS(r[i+1], r[i], pairs[i])
-		VUNPCKHPS(r[i+1], r[i], pairs[i+1])
+	// After the first round neighbours share pairs of rows, after the second
+	// blocks of four, and the last one joins halves of vectors.
+	var pairs, fours []reg.VecVirtual
+	for rows := range slices.Chunk(r, 2) {
+		low, high := v.new(), v.new()
+		VUNPCKLPS(rows[1], rows[0], low)
+		VUNPCKHPS(rows[1], rows[0], high)
+		pairs = append(pairs, low, high)
 	}
-	fours := make([]reg.VecVirtual, 8)
-	for i := 0; i < 8; i += 4 {
+	for rows := range slices.Chunk(pairs, 4) {
 		for j := range 2 {
-			low, high := v.new(), YMM()
-			VSHUFPS(Imm(0b01_00_01_00), pairs[i+2+j], pairs[i+j], low)
-			VSHUFPS(Imm(0b11_10_11_10), pairs[i+2+j], pairs[i+j], high)
-			fours[i+2*j], fours[i+2*j+1] = low, high
+			low, high := v.new(), v.new()
+			VSHUFPS(U8(0b01_00_01_00), rows[2+j], rows[j], low)
+			VSHUFPS(U8(0b11_10_11_10), rows[2+j], rows[j], high)
+			fours = append(fours, low, high)
 		}
 	}
 	for i := range 4 {
-		low, high := v.new(), YMM()
+		low, high := v.new(), v.new()
 		VPERM2F128(Imm(0x20), fours[i+4], fours[i], low)
 		VPERM2F128(Imm(0x31), fours[i+4], fours[i], high)
 		VMOVUPS(low, dst.at(i, 0))
