@@ -40,8 +40,8 @@ type Options struct {
 	// deployment. It holds no user, password or fragment.
 	BaseURL string
 	// Model is the model's name as the API knows it. It also names the model in
-	// the fingerprint: whoever puts another model behind one name has to reindex
-	// by hand.
+	// the fingerprint: another model that a server calls by the same name, in its
+	// answers too, is not noticed.
 	Model string
 	// APIKey is sent as the API asks for it; empty means none.
 	APIKey string
@@ -62,6 +62,7 @@ type Model struct {
 	client      *api.Client
 	where       string // "NAME at URL"
 	o           Options
+	served      string // the model's name in the answers
 	dimension   int
 	fingerprint string
 }
@@ -71,18 +72,19 @@ var _ embed.Embedder = (*Model)(nil)
 // probe is the text that the dimension is learnt from.
 const probe = "How long is a vector of this model?"
 
-// Open asks the API for one vector, and so learns whether it answers and how
-// long its vectors are. It fails with an [embed.Error] when the API refuses.
+// Open asks the API for one vector, and so learns whether it answers, how long
+// its vectors are and what it calls the model. It fails with an [embed.Error]
+// when the API refuses.
 func Open(ctx context.Context, o Options) (*Model, error) {
 	m, err := configure(o)
 	if err != nil {
 		return nil, fmt.Errorf("embedder openai: %w", err)
 	}
-	vectors, err := m.ask(ctx, []string{probe}, embed.Query)
+	vectors, served, err := m.ask(ctx, []string{probe}, embed.Query)
 	if err != nil {
 		return nil, err
 	}
-	m.dimension = len(vectors[0])
+	m.served, m.dimension = served, len(vectors[0])
 	if o.Dimensions > 0 && m.dimension != o.Dimensions {
 		return nil, &embed.Error{
 			Op:   "open " + m.where,
@@ -90,8 +92,12 @@ func Open(ctx context.Context, o Options) (*Model, error) {
 			Hint: fmt.Sprintf("set dimensions to %d, or leave it out: this model or server does not shorten vectors", m.dimension),
 		}
 	}
-	m.fingerprint = fmt.Sprintf("model=%s;provider=openai;dimension=%d;normalisation=l2;query_prefix=%s;passage_prefix=%s",
-		url.QueryEscape(o.Model), m.dimension, url.QueryEscape(*m.o.QueryPrefix), url.QueryEscape(*m.o.PassagePrefix))
+	m.fingerprint = "model=" + url.QueryEscape(o.Model)
+	if served != "" && served != o.Model {
+		m.fingerprint += ";served=" + url.QueryEscape(served)
+	}
+	m.fingerprint += fmt.Sprintf(";provider=openai;dimension=%d;normalisation=l2;query_prefix=%s;passage_prefix=%s",
+		m.dimension, url.QueryEscape(*m.o.QueryPrefix), url.QueryEscape(*m.o.PassagePrefix))
 	return m, nil
 }
 
@@ -171,35 +177,41 @@ func parseBase(raw string) (base, version string, err error) {
 	return strings.TrimRight(u.String(), "/"), version, nil
 }
 
-// Fingerprint names the model, the dimension and both prefixes.
+// Fingerprint names the model, as asked for and as the API calls it in its
+// answers, the dimension and both prefixes.
 func (m *Model) Fingerprint() string { return m.fingerprint }
 
 // Dimension is the length of the model's vectors.
 func (m *Model) Dimension() int { return m.dimension }
 
 // Embed sends all texts in one request. Errors are of type [embed.Error], but
-// for vectors of another length than the probe's: an [embed.VectorError].
+// for vectors of another model or length than the probe's: an [embed.VectorError].
 func (m *Model) Embed(ctx context.Context, texts []string, kind embed.Kind) ([][]float32, error) {
 	if len(texts) == 0 {
 		return nil, nil
 	}
-	vectors, err := m.ask(ctx, texts, kind)
+	vectors, served, err := m.ask(ctx, texts, kind)
 	if err != nil {
 		return nil, err
 	}
+	if served != m.served {
+		return nil, m.broken("vectors of the model %q where %q gave the first; start again to use it", served, m.served)
+	}
 	for _, v := range vectors {
 		if len(v) != m.dimension {
-			return nil, &embed.VectorError{
-				Fingerprint: m.fingerprint,
-				Problem:     fmt.Sprintf("a vector of %d dimensions where %d were expected", len(v), m.dimension),
-			}
+			return nil, m.broken("a vector of %d dimensions where %d were expected", len(v), m.dimension)
 		}
 	}
 	return vectors, nil
 }
 
-// ask makes one request and puts the vectors into the order of the texts.
-func (m *Model) ask(ctx context.Context, texts []string, kind embed.Kind) ([][]float32, error) {
+func (m *Model) broken(format string, args ...any) error {
+	return &embed.VectorError{Fingerprint: m.fingerprint, Problem: fmt.Sprintf(format, args...)}
+}
+
+// ask makes one request and puts the vectors into the order of the texts. It
+// also returns what the API calls the model.
+func (m *Model) ask(ctx context.Context, texts []string, kind embed.Kind) (vectors [][]float32, served string, err error) {
 	prefix := *m.o.PassagePrefix
 	if kind == embed.Query {
 		prefix = *m.o.QueryPrefix
@@ -219,13 +231,13 @@ func (m *Model) ask(ctx context.Context, texts []string, kind embed.Kind) ([][]f
 		Dimensions:     m.o.Dimensions,
 	})
 	if err != nil {
-		return nil, m.refusal(ctx, &got, err)
+		return nil, "", m.refusal(ctx, &got, err)
 	}
-	vectors, err := inOrder(response.Data, len(texts))
+	vectors, err = inOrder(response.Data, len(texts))
 	if err != nil {
-		return nil, m.refusal(ctx, &got, err)
+		return nil, "", m.refusal(ctx, &got, err)
 	}
-	return vectors, nil
+	return vectors, plain(string(response.Model)), nil
 }
 
 // inOrder sorts vectors by their index. Servers that leave the index out keep

@@ -470,6 +470,30 @@ func TestTheFingerprintTellsModelsApart(t *testing.T) {
 	}
 }
 
+func TestAnotherModelBehindTheNameIsNoticed(t *testing.T) {
+	as := func(model string) func(http.ResponseWriter, request) {
+		return func(w http.ResponseWriter, r request) {
+			_ = json.NewEncoder(w).Encode(map[string]any{
+				"model": model, "data": []entry{{"embedding": asBase64(vector(r.Input[0], 4))}},
+			})
+		}
+	}
+	s := serve(t, as("BAAI/bge-small"))
+	before := open(t, s, openai.Options{Model: "embeddings"})
+	if _, err := before.Embed(t.Context(), texts(1), embed.Passage); err != nil {
+		t.Fatal(err)
+	}
+	s.now(as("BAAI/bge-base"))
+	_, err := before.Embed(t.Context(), texts(1), embed.Passage)
+	if err == nil || !strings.Contains(err.Error(), `vectors of the model "BAAI/bge-base" where "BAAI/bge-small" gave the first`) {
+		t.Errorf("error = %v", err)
+	}
+	after := open(t, s, openai.Options{Model: "embeddings"})
+	if got, want := embed.Changed(before.Fingerprint(), after.Fingerprint()), "served BAAI%2Fbge-small became BAAI%2Fbge-base"; got != want {
+		t.Errorf("Changed = %q, want %q", got, want)
+	}
+}
+
 func TestDimensionsAreAskedForOnlyWhenSet(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r request) {
 		dimension := 8

@@ -84,14 +84,16 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 type rawAnswer struct {
-	Data []struct {
+	Model string `json:"model"`
+	Data  []struct {
 		Index     int             `json:"index"`
 		Embedding json.RawMessage `json:"embedding"`
 	} `json:"data"`
 }
 
 type documentedAnswer struct {
-	Data []documentedVector `json:"data"`
+	Model string             `json:"model"`
+	Data  []documentedVector `json:"data"`
 }
 
 type documentedVector struct {
@@ -126,7 +128,7 @@ func documented(body []byte, a *answer) ([]byte, error) {
 	if !coded {
 		return body, nil
 	}
-	out := documentedAnswer{Data: make([]documentedVector, len(raw.Data))}
+	out := documentedAnswer{Model: raw.Model, Data: make([]documentedVector, len(raw.Data))}
 	for i, d := range raw.Data {
 		vector, err := readVector(d.Embedding)
 		if err != nil {
