@@ -65,8 +65,8 @@ func Canonical(raw, base string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("canonical URL of %q: %w", raw, err)
 	}
-	if parsed.Host != host {
-		return "", errors.New("canonical URL: ambiguous host")
+	if parsed.Host != host || parsed.String() != out {
+		return "", errors.New("canonical URL: ambiguous")
 	}
 	return out, nil
 }
@@ -77,9 +77,29 @@ func canonicalPath(path string) string {
 		if k := strings.Index(strings.ToLower(s), ";jsessionid="); k >= 0 {
 			s = s[:k]
 		}
-		segments[i] = normalizeEscapes(s)
+		segments[i] = escapeRest(normalizeEscapes(s))
 	}
 	return strings.Join(segments, "/")
+}
+
+// escapeRest percent-encodes the characters that WHATWG lets stand in a path and
+// RFC 3986 does not, so that net/url writes the path as it stands.
+func escapeRest(segment string) string {
+	plain := func(c byte) bool { return isUnreserved(c) || strings.IndexByte("!$&'()*+,;=:@[]%", c) >= 0 }
+	var b strings.Builder
+	for i := range len(segment) {
+		if c := segment[i]; plain(c) {
+			b.WriteByte(c)
+		} else {
+			b.WriteString(percent(c))
+		}
+	}
+	return b.String()
+}
+
+func percent(c byte) string {
+	const hex = "0123456789ABCDEF"
+	return string([]byte{'%', hex[c>>4], hex[c&15]})
 }
 
 func canonicalQuery(query string) string {

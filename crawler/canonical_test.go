@@ -1,6 +1,7 @@
 package crawler_test
 
 import (
+	"net/url"
 	"testing"
 
 	"github.com/docseek/docseek/crawler"
@@ -34,6 +35,9 @@ func TestCanonical(t *testing.T) {
 		{"http://[::1]:8080/", "", "http://[::1]:8080/"},
 		{"http://0x7f.1/", "", "http://127.0.0.1/"},
 		{"http://0../", "", "http://0.0.0.0/"},
+		{"https://example.com/a|b%2fc^d", "", "https://example.com/a%7Cb%2Fc%5Ed"},
+		{"https://example.com/a[1](b)'c", "", "https://example.com/a[1](b)'c"},
+		{"https://example.com/a//b/", "", "https://example.com/a//b/"},
 	} {
 		got, err := crawler.Canonical(tc.raw, tc.base)
 		if err != nil || got != tc.want {
@@ -65,6 +69,9 @@ func FuzzCanonical(f *testing.F) {
 		once, err := crawler.Canonical(raw, "http://base.example/dir/page")
 		if err != nil {
 			return
+		}
+		if u, err := url.Parse(once); err != nil || u.String() != once {
+			t.Fatalf("Canonical(%q) = %q, which net/url writes as %q (%v)", raw, once, u, err)
 		}
 		twice, err := crawler.Canonical(once, "")
 		if err != nil || twice != once {

@@ -80,14 +80,9 @@ func (c *Crawler) crawlFolder(ctx context.Context, src docseek.Source, folder st
 		return Summary{}, fmt.Errorf("source %s: open folder: %w: %w", src.Name, err, ErrUnreachable)
 	}
 	defer func() { _ = root.Close() }()
-	r := &run{
-		src: src, scope: sc, langs: newLanguages(src.Languages), known: known, visit: visit,
-		maxPages: orDefault(src.MaxPages, c.opts.MaxPages),
-		fates:    map[string]Fate{}, contents: map[content]string{}, alternates: map[string]string{},
-		variants: map[string]*variants{}, unlisted: map[string]bool{},
-		summary: Summary{Discovery: fromFolder},
-		fetcher: &fetcher{session: &session{opts: c.opts, log: c.opts.Logger, obey: src.Robots != "ignore"}, content: src.Content},
-	}
+	r := newRunState(c.opts, src, sc, known, visit)
+	r.summary.Discovery = fromFolder
+	r.fetcher = &fetcher{session: &session{opts: c.opts, log: c.opts.Logger, obey: src.Robots != "ignore"}, content: src.Content}
 	files := &folderReader{run: r, root: root, base: base}
 	if err := fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		return files.entry(ctx, name, entry, err)

@@ -205,8 +205,7 @@ func robotsOctets(s string) string {
 	b.Grow(len(s))
 	for i := range len(s) {
 		if c := s[i]; c >= 0x80 {
-			const hex = "0123456789ABCDEF"
-			b.WriteString(string([]byte{'%', hex[c>>4], hex[c&15]}))
+			b.WriteString(percent(c))
 		} else {
 			b.WriteByte(c)
 		}

@@ -1,0 +1,230 @@
+package crawler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/docseek/docseek/crawler/sitemap"
+)
+
+// sitemapReader reads sitemaps and the sitemaps they name.
+type sitemapReader struct {
+	*run
+	// anchor moves the scope to where the first document is found.
+	anchor bool
+	// guess says that nobody named the sitemaps: not finding them is no failure.
+	guess bool
+
+	queue []child
+	met   map[string]bool
+	// entries are the pages listed, usable those in scope.
+	entries, usable int
+	outside         map[string]int // out of scope, by origin and first directory
+	examples        []string
+	failure         error // of the first document
+}
+
+type child struct {
+	url   string
+	depth int
+}
+
+func newSitemapReader(r *run) *sitemapReader {
+	return &sitemapReader{run: r, met: map[string]bool{}, outside: map[string]int{}}
+}
+
+// read reads the sitemaps, breadth first. An error ends the crawl; a sitemap
+// that cannot be read is reported and left out.
+func (s *sitemapReader) read(ctx context.Context, urls []string) error {
+	for _, u := range urls {
+		s.push(u, 0)
+	}
+	for n := 0; len(s.queue) > 0; n++ {
+		next := s.queue[0]
+		s.queue = s.queue[1:]
+		if s.summary.Sitemaps >= s.opts.MaxSitemaps {
+			s.incomplete = true
+			s.warnf("the limit of %d sitemap documents is reached; %d were left out", s.opts.MaxSitemaps, len(s.queue)+1)
+			return nil
+		}
+		err := s.document(ctx, next, n == 0)
+		switch fatal, ok := errors.AsType[*fatalError](err); {
+		case ok:
+			return fatal.error
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && n == 0:
+			s.failure = err
+			fallthrough
+		case err != nil:
+			_, absent := errors.AsType[absentError](err)
+			if !s.guess || !absent && !errors.Is(err, sitemap.ErrFormat) {
+				s.incomplete = true
+				s.warnf("sitemap %s: %v", next.url, err)
+			}
+		}
+	}
+	return nil
+}
+
+// fatalError ends the crawl from within a sitemap: it is not the sitemap's.
+type fatalError struct{ error }
+
+// absentError is the status that says that a sitemap is not there.
+type absentError int
+
+func (e absentError) Error() string { return fmt.Sprintf("answered %d", int(e)) }
+
+// Unwrap says what that means for a start.
+func (absentError) Unwrap() error { return ErrUnreachable }
+
+func (s *sitemapReader) push(u string, depth int) {
+	if s.met[u] {
+		return
+	}
+	s.met[u] = true
+	s.queue = append(s.queue, child{u, depth})
+}
+
+// document reads one sitemap.
+func (s *sitemapReader) document(ctx context.Context, c child, first bool) error {
+	u, err := url.Parse(c.url)
+	if err != nil {
+		return fmt.Errorf("bad address: %w", err)
+	}
+	l, err := s.open(ctx, u, sitemap.MaxBytes, s.allowList)
+	if err != nil {
+		if _, refused := errors.AsType[refusal](err); refused {
+			return err
+		}
+		return fmt.Errorf("%w (%s): %w", err, errorReason(err).text, ErrUnreachable)
+	}
+	defer func() { _ = l.body.Close() }()
+	s.summary.Redirects += len(l.via)
+	if l.status >= 400 && l.status < 500 && l.status != http.StatusTooManyRequests {
+		return absentError(l.status)
+	}
+	if l.status != http.StatusOK {
+		return fmt.Errorf("answered %d: %w", l.status, ErrUnreachable)
+	}
+	if s.anchor && first {
+		s.scope.anchor(l.url, "/", l.via...)
+		s.probeDir = "/"
+	}
+	for _, hop := range append(l.via, l.url) {
+		s.met[hop.String()] = true
+	}
+	base := l.url.String()
+	counted := false
+	_, err = sitemap.Read(l.body, sitemap.Limits{}, func(e sitemap.Entry) error {
+		if !counted {
+			counted = true
+			s.summary.Sitemaps++
+		}
+		loc, err := Canonical(e.Loc, base)
+		if err != nil {
+			s.outside["unusable addresses"]++
+			return nil //nolint:nilerr // one bad entry is no reason to leave the others
+		}
+		loc = s.scope.fold(loc)
+		if e.Kind == sitemap.Index {
+			return s.index(loc, c.depth+1)
+		}
+		return s.entry(ctx, loc, e)
+	})
+	if err == nil && !counted {
+		s.summary.Sitemaps++
+	}
+	if errors.Is(err, sitemap.ErrFormat) && !counted {
+		return fmt.Errorf("%w: %w", err, ErrNothing)
+	}
+	return err
+}
+
+func (s *sitemapReader) index(loc string, depth int) error {
+	if depth > s.opts.MaxSitemapDepth {
+		s.incomplete = true
+		return fmt.Errorf("sitemap indexes nest deeper than %d", s.opts.MaxSitemapDepth)
+	}
+	s.push(loc, depth)
+	return nil
+}
+
+// entry takes a page that a sitemap lists.
+func (s *sitemapReader) entry(ctx context.Context, loc string, e sitemap.Entry) error {
+	if _, met := s.fates[loc]; met {
+		if loc == s.start {
+			s.entries++
+		}
+		return nil
+	}
+	s.entries++
+	u, err := url.Parse(loc)
+	if err != nil {
+		return nil //nolint:nilerr // Canonical has parsed it
+	}
+	if !s.langs.all() {
+		for _, a := range e.Alternates {
+			if href, err := Canonical(a.Href, loc); err == nil && s.scope.fold(href) == loc {
+				s.noteAlternate(loc, a.Lang)
+			}
+		}
+	}
+	reason, _ := s.scope.check(u)
+	if reason == "" {
+		if s.add(loc, task{modified: e.Modified}) {
+			s.usable++
+		}
+		return nil
+	}
+	if reason == "out_of_scope" {
+		s.outside[place(u)]++
+		if len(s.examples) < 3 {
+			s.examples = append(s.examples, loc)
+		}
+	}
+	if len(s.fates) >= s.opts.MaxURLs {
+		return nil
+	}
+	s.fates[loc] = 0
+	if err := s.emit(ctx, &task{url: loc}, refused(reason), nil); err != nil {
+		return &fatalError{err}
+	}
+	return nil
+}
+
+// place is where an address lies, roughly.
+func place(u *url.URL) string {
+	first, _, deeper := strings.Cut(strings.TrimPrefix(u.EscapedPath(), "/"), "/")
+	if !deeper {
+		return originOf(u) + "/"
+	}
+	return originOf(u) + "/" + first + "/"
+}
+
+// report warns when much of what the sitemap lists is not in scope.
+func (s *sitemapReader) report() {
+	out := 0
+	for _, n := range s.outside {
+		out += n
+	}
+	if out*100 > s.entries*maxOutOfScope {
+		s.warnf("%d of the %d URLs that the sitemap lists are out of scope, such as %s", out, s.entries, strings.Join(s.examples, ", "))
+	}
+}
+
+// account says what became of a sitemap's entries when none was of use.
+func (s *sitemapReader) account() string {
+	if s.entries == 0 {
+		return "it lists no page"
+	}
+	if len(s.examples) == 0 {
+		return fmt.Sprintf("all %d are refused", s.entries)
+	}
+	return fmt.Sprintf("%d listed, none in scope %s%s, such as %s; set start, include or base address to match",
+		s.entries, s.scope.origin, s.scope.dir, strings.Join(s.examples, ", "))
+}
