@@ -124,13 +124,13 @@ func (c *Chunker) Split(doc docseek.Document) (chunks []docseek.Chunk, outline [
 func (c *Chunker) join(sections []docseek.Section, budget int) (text string, starts []int) {
 	first := sections[0]
 	text = first.Markdown
-	if first.Entry || !c.tiny(text) {
+	if isReference(first) || !c.tiny(text) {
 		return text, nil
 	}
 	for _, s := range sections[1:] {
 		below := s.Level > first.Level
 		beside := s.Level == first.Level && slices.Equal(parent(s.Path), parent(first.Path)) && c.tiny(s.Markdown)
-		if s.Entry || s.Title == "" || isBlank(s.Markdown) || !below && !beside || c.leavesFenceOpen(text) {
+		if isReference(s) || s.Title == "" || isBlank(s.Markdown) || !below && !beside || c.leavesFenceOpen(text) {
 			break
 		}
 		joined := text + "\n\n" + headingLine(s)
@@ -153,6 +153,14 @@ func (c *Chunker) tiny(text string) bool {
 
 func (c *Chunker) fits(text string, budget int) bool {
 	return len(text) <= budget*bytesPerToken && c.counter.Count(text) <= budget
+}
+
+// isReference reports whether a section documents one name, and so is worth a
+// chunk however short it is: a reference entry, or a heading with an anchor as
+// generators make them of names ("griffe.Class.path", "write(int)"). Anchors that
+// are made of a heading's words have no such characters.
+func isReference(s docseek.Section) bool {
+	return s.Entry || strings.ContainsAny(s.Anchor, ".:(")
 }
 
 func headingLine(s docseek.Section) string {

@@ -131,6 +131,24 @@ func TestOpenFenceIsClosed(t *testing.T) {
 	}
 }
 
+func TestFenceThatItsQuoteEnds(t *testing.T) {
+	code := strings.Repeat("value = compute(value, 3)\n", 60)
+	chunks := check(t, wordPiece(t), doc("> ```\n"+indented(code, "> ")+"```\n"+code+"```"))
+	quoted, plain := 0, 0
+	for _, c := range chunks {
+		checkEnd(t, c)
+		switch c.Text[:c.Lead] {
+		case "> ```\n":
+			quoted++
+		case "```\n":
+			plain++
+		}
+	}
+	if quoted == 0 || plain == 0 {
+		t.Errorf("%d chunks go on in the quote and %d behind it: %q", quoted, plain, texts(chunks))
+	}
+}
+
 func TestCommentsInCodeAreNotHeadings(t *testing.T) {
 	d := doc("```bash\n# Install\nmake\n\n## Build\nmake build\n```")
 	chunks, outline := split(t, d)
@@ -205,6 +223,34 @@ func TestIdeographsAndBlobs(t *testing.T) {
 		if c.Section == 0 && !strings.HasSuffix(c.Text, "。") {
 			t.Errorf("chunk %d is cut within a sentence: …%q", c.Ordinal, c.Text[len(c.Text)-20:])
 		}
+	}
+}
+
+func TestCaptionStaysWithItsTable(t *testing.T) {
+	paragraph := strings.TrimSpace(strings.Repeat("Every request carries a token. ", 30)) // 180 tokens
+	table := "| Code | Meaning |\n|---|---|\n" + strings.Repeat("| `E1` | The request was malformed. |\n", 9)
+	for _, caption := range []string{"**Table 3. Codes**", "These are the codes:"} {
+		chunks, _ := split(t, doc(paragraph+"\n\n"+caption+"\n\n"+table))
+		if len(chunks) != 2 || !strings.HasPrefix(chunks[1].Text, caption) {
+			t.Errorf("chunks are %q", texts(chunks))
+		}
+	}
+}
+
+// squares counts more tokens for a word than for its parts together.
+type squares struct{}
+
+func (squares) Count(text string) int {
+	n := 0
+	for word := range strings.FieldsSeq(text) {
+		n += (len(word)*len(word) + 63) / 64
+	}
+	return n
+}
+
+func TestPartsOfAWordAreNotJoined(t *testing.T) {
+	for n := 90; n < 4000; n += 60 {
+		check(t, squares{}, doc("before "+strings.Repeat("x", n)+" after"))
 	}
 }
 
@@ -290,6 +336,9 @@ func TestTinySections(t *testing.T) {
 	section := func(level int, title, md string) docseek.Section {
 		return docseek.Section{Title: title, Level: level, Anchor: strings.ToLower(title), Path: []string{"P", title}[min(2-level, 1):], Markdown: md}
 	}
+	name := func(anchor, md string) docseek.Section {
+		return docseek.Section{Title: "A", Level: 2, Anchor: anchor, Path: []string{"P", "A"}, Markdown: md}
+	}
 	entry := section(2, "E", "Short, but an entry.")
 	entry.Entry = true
 	tests := []struct {
@@ -304,6 +353,7 @@ func TestTinySections(t *testing.T) {
 		{"not with a long one beside", []docseek.Section{section(2, "A", "One."), section(2, "B", long)}, []string{"One.", long}, []int{0, 1}},
 		{"not with one above", []docseek.Section{section(2, "A", "One."), section(1, "B", "Two.")}, []string{"One.", "Two."}, []int{0, 1}},
 		{"not an entry", []docseek.Section{entry, section(2, "B", "Two."), entry}, []string{entry.Markdown, "Two.", entry.Markdown}, []int{0, 1, 2}},
+		{"not a heading named after code", []docseek.Section{name("pkg.A", "One."), name("pkg.B", "Two.")}, []string{"One.", "Two."}, []int{0, 1}},
 		{"not behind an open fence", []docseek.Section{section(1, "A", "```\nx"), section(2, "B", "Two.")}, []string{"```\nx\n```", "Two."}, []int{0, 1}},
 		{"not over the budget", []docseek.Section{section(1, "A", "One."), section(2, "B", strings.Repeat(long, 5))}, nil, []int{0, 1}},
 		{"empty ones", []docseek.Section{section(1, "A", " \n"), section(2, "B", long), section(2, "C", "")}, []string{long}, []int{0, 0, 1}},

@@ -28,7 +28,7 @@ const (
 	costBlock    = 0
 	costPart     = 200    // between list items, table rows, groups of code lines
 	costLine     = 600    // between lines of code
-	costPromised = 500    // more, after a line that ends with a colon
+	costPromised = 500    // more, after a caption or a line that ends with a colon
 	costSentence = 2_000  // between sentences
 	costTiny     = 2_000  // of a tiny chunk
 	costBreak    = 4_000  // at a line break in running text
@@ -65,10 +65,11 @@ func (c *Chunker) cut(md string, budget int) []piece {
 		k.block(b)
 		last := &k.grains[len(k.grains)-1]
 		last.frame, last.forced = nil, false
+		if b.kind == fence && !b.closed {
+			last.frame = k.closing(b, last)
+		}
 		if i+1 < len(blocks) {
 			last.cost = k.borderCost(b, blocks[i+1])
-		} else if b.kind == fence && !b.closed {
-			last.frame = k.closing(b, last)
 		}
 	}
 	k.grains[0].start = 0
@@ -76,24 +77,27 @@ func (c *Chunker) cut(md string, budget int) []piece {
 	return k.pack()
 }
 
-// closing returns the frame that closes a fence which the section leaves open
-// after its last grain, if there is room for it.
+// closing returns the frame that closes a fence behind its last grain, where the
+// page leaves that to the end of the quote, the list item or the section. It is
+// nil if there is no room for it.
 func (k *cutter) closing(b block, last *grain) *frame {
-	f, _ := k.fenceFrames(b)
-	if last.tokens+f.tailTokens > k.budget || len(f.tail) > k.budget {
+	between, _ := k.fenceFrames(b)
+	if last.tokens+between.tailTokens > k.budget || len(between.tail) > k.budget {
 		return nil
 	}
-	return f
+	return k.newFrame("", between.tail)
 }
 
 // borderCost is the cost of a cut between two blocks.
 func (k *cutter) borderCost(a, b block) int {
 	cost := costBlock
-	next := k.md[k.lines[b.first]:k.lines[b.first+1]]
+	next := k.line(b.first)
 	if b.first == a.last+1 || isItem(next) || next[0] == ' ' || next[0] == '\t' {
 		cost = costPart
 	}
-	if end := k.textEnd(a.last); end > 0 && k.md[end-1] == ':' {
+	last := strings.TrimSpace(k.line(a.last))
+	caption := a.first == a.last && strings.HasPrefix(last, "**") && strings.HasSuffix(last, "**")
+	if caption || strings.HasSuffix(last, ":") {
 		cost += costPromised
 	}
 	return cost

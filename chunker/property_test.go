@@ -113,36 +113,51 @@ func checkClusters(tb testing.TB, s string, cuts []int) {
 	}
 }
 
-// checkFences proves that a fence that a chunk opens is closed in it: by its own
-// marks, and so that what follows is not in it.
+// checkFences proves that a fence that a chunk opens is closed in it by its own
+// marks, and that what follows is not in it.
 func checkFences(tb testing.TB, c docseek.Chunk) {
 	tb.Helper()
+	checkEnd(tb, c)
+	source := []byte(c.Text)
+	visitBlocks(source, func(n ast.Node) {
+		f, ok := n.(*ast.FencedCodeBlock)
+		if !ok {
+			return
+		}
+		end := f.Pos() + strings.IndexByte(c.Text[f.Pos():], '\n') + 1
+		if k := f.Lines().Len(); k > 0 {
+			end = f.Lines().At(k - 1).Stop
+		}
+		line, _, _ := strings.Cut(c.Text[end:], "\n")
+		if line = strings.TrimLeft(line, " \t>"); !strings.HasPrefix(line, "```") && !strings.HasPrefix(line, "~~~") {
+			tb.Fatalf("a fence is not closed by its marks in chunk %d:\n%s", c.Ordinal, c.Text)
+		}
+	})
+}
+
+// checkEnd proves that what follows a chunk is not in a fence of it.
+func checkEnd(tb testing.TB, c docseek.Chunk) {
+	tb.Helper()
 	source := []byte(c.Text + "\n\nSENTINEL\n")
-	root := goldmark.New(goldmark.WithExtensions(extension.Table)).Parser().Parse(text.NewReader(source))
-	sentinel := false
-	_ = ast.Walk(root, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if !entering || n.Type() == ast.TypeInline {
-			return ast.WalkContinue, nil
-		}
+	found := false
+	visitBlocks(source, func(n ast.Node) {
 		if n.Kind() == ast.KindParagraph && n.Lines().Len() > 0 {
-			sentinel = sentinel || string(n.Lines().Value(source)) == "SENTINEL"
+			found = found || string(n.Lines().Value(source)) == "SENTINEL"
 		}
-		if f, ok := n.(*ast.FencedCodeBlock); ok {
-			end := f.Pos()
-			end += strings.IndexByte(string(source[end:]), '\n') + 1
-			if k := f.Lines().Len(); k > 0 {
-				end = f.Lines().At(k - 1).Stop
-			}
-			line, _, _ := strings.Cut(string(source[end:]), "\n")
-			if line = strings.TrimLeft(line, " \t>"); !strings.HasPrefix(line, "```") && !strings.HasPrefix(line, "~~~") {
-				tb.Fatalf("a fence is not closed by its marks in chunk %d:\n%s", c.Ordinal, c.Text)
-			}
+	})
+	if !found {
+		tb.Fatalf("a fence is left open in chunk %d:\n%s", c.Ordinal, c.Text)
+	}
+}
+
+func visitBlocks(source []byte, visit func(ast.Node)) {
+	root := goldmark.New(goldmark.WithExtensions(extension.Table)).Parser().Parse(text.NewReader(source))
+	_ = ast.Walk(root, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if entering && n.Type() == ast.TypeBlock {
+			visit(n)
 		}
 		return ast.WalkContinue, nil
 	})
-	if !sentinel {
-		tb.Fatalf("a fence is left open in chunk %d:\n%s", c.Ordinal, c.Text)
-	}
 }
 
 // author writes random documents.
@@ -155,7 +170,7 @@ func (a author) word() string {
 	case 0:
 		return strings.Repeat(a.pick("👩‍👩‍👧‍👦", "e\u0301\u0323", "🇩🇪", "각", "ก็", "नमस्ते"), 1+a.IntN(40))
 	case 1:
-		return strings.Repeat(a.pick("日本", "語。", "仮名、", "「引用」"), 1+a.IntN(120))
+		return strings.Repeat(a.pick("日本", "語。", "語。\u3099", "仮名、", "「引用」"), 1+a.IntN(120))
 	case 2:
 		return strings.Repeat(a.pick("0a1b2c3d", "https://x.y/?q=1&", "\u200b", "ab\u200d"), 1+a.IntN(200))
 	case 3:
