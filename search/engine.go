@@ -260,6 +260,9 @@ func (e *Engine) search(ctx context.Context, q Query, at cursor, notes []string)
 		return Answer{}, err
 	}
 	kept := found.hits
+	if q.Filter.Version == "" {
+		kept = preferVersions(kept, currentVersions(s.sources))
+	}
 	if q.MinScore > 0 {
 		kept = slices.DeleteFunc(slices.Clone(kept), func(h scored) bool { return h.score < q.MinScore })
 	}
