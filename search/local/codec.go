@@ -82,12 +82,14 @@ func checkLexical(v lexical.Vector) error {
 		if i > 0 && t <= v.Terms[i-1] {
 			return errors.New("terms of the lexical vector are not ascending")
 		}
-		if w := float64(v.Weights[i]); math.IsNaN(w) || math.IsInf(w, 0) {
+		if !finite(float64(v.Weights[i])) {
 			return errors.New("lexical vector has a weight that is no number")
 		}
 	}
 	return nil
 }
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // checkUnit reports whether the vector has length 1, as a cosine by dot product needs.
 func checkUnit(v []float32) error {

@@ -165,14 +165,9 @@ type part struct {
 	mask bitmap
 }
 
-// query is a request that was checked.
-type query struct {
-	search.Request
-	norms map[string]float64
-}
 
 func (r *reader) Candidates(ctx context.Context, req search.Request) (search.Candidates, error) {
-	q, err := r.check(req)
+	q, err := r.prepare(req)
 	if err != nil {
 		return search.Candidates{}, fmt.Errorf("find candidates: %w", err)
 	}
@@ -194,33 +189,44 @@ func (r *reader) Candidates(ctx context.Context, req search.Request) (search.Can
 	return search.Candidates{Dense: list(dense), Lexical: list(lexical)}, nil
 }
 
-func (r *reader) check(req search.Request) (query, error) {
-	q := query{Request: req, norms: make(map[string]float64, len(req.Vectors))}
-	q.Limit = min(max(req.Limit, 0), maxLimit)
+// prepare checks a request and brings its vectors to length 1.
+func (r *reader) prepare(req search.Request) (search.Request, error) {
+	req.Limit = min(max(req.Limit, 0), maxLimit)
 	if len(req.Lexical.Terms) != len(req.Lexical.Weights) {
-		return q, fmt.Errorf("the query's lexical vector has %d terms and %d weights", len(req.Lexical.Terms), len(req.Lexical.Weights))
+		return req, fmt.Errorf("the query's lexical vector has %d terms and %d weights", len(req.Lexical.Terms), len(req.Lexical.Weights))
 	}
+	for _, w := range req.Lexical.Weights {
+		if !finite(float64(w)) {
+			return req, errors.New("the query's lexical vector has a weight that is no number")
+		}
+	}
+	units := make(map[string][]float32, len(req.Vectors))
 	for fingerprint, vector := range req.Vectors {
 		square := 0.0
 		for _, x := range vector {
 			square += float64(x) * float64(x)
 		}
-		if square == 0 || math.IsNaN(square) || math.IsInf(square, 0) {
-			return q, fmt.Errorf("the query's vector for %q has no direction", fingerprint)
+		if square == 0 || !finite(square) {
+			return req, fmt.Errorf("the query's vector for %q has no direction", fingerprint)
 		}
-		q.norms[fingerprint] = math.Sqrt(square)
+		unit := make([]float32, len(vector))
+		for i, x := range vector {
+			unit[i] = float32(float64(x) / math.Sqrt(square))
+		}
+		units[fingerprint] = unit
 	}
+	req.Vectors = units
 	for _, v := range r.views {
-		if vector, ok := req.Vectors[v.fingerprint]; ok && len(v.matrix) > 0 && len(vector) != v.dim {
-			return q, fmt.Errorf("the query's vector has %d values, the index %d: its embedder is not %q", len(vector), v.dim, v.fingerprint)
+		if vector, ok := units[v.fingerprint]; ok && len(v.matrix) > 0 && len(vector) != v.dim {
+			return req, fmt.Errorf("the query's vector has %d values, the index %d: its embedder is not %q", len(vector), v.dim, v.fingerprint)
 		}
 	}
-	return q, nil
+	return req, nil
 }
 
 // scan looks at every row that passes the filter, on several processors when
 // there are many.
-func (r *reader) scan(ctx context.Context, q query) (dense, lexical []scored, err error) {
+func (r *reader) scan(ctx context.Context, q search.Request) (dense, lexical []scored, err error) {
 	m := newMatcher(q.Filter)
 	var parts []part
 	total := 0
@@ -279,14 +285,14 @@ func (r *reader) scan(ctx context.Context, q query) (dense, lexical []scored, er
 	return first.dense.best(), first.lexical.best(), nil
 }
 
-func (r *reader) scanPart(ctx context.Context, q query, p part, dense, lexical *topK) error {
+func (r *reader) scanPart(ctx context.Context, q search.Request, p part, dense, lexical *topK) error {
 	if len(q.Lexical.Terms) > 0 {
 		sums := r.store.sums.Get().(*[1 << 16]float64)
 		p.lexical(p.mask, q.Lexical.Terms, q.Lexical.Weights, sums[:], lexical)
 		r.store.sums.Put(sums)
 	}
 	if vector, ok := q.Vectors[p.fingerprint]; ok && len(p.matrix) > 0 {
-		return p.dense(ctx, p.mask, vector, q.norms[p.fingerprint], r.store.dot, dense)
+		return p.dense(ctx, p.mask, vector, r.store.dot, dense)
 	}
 	return ctx.Err()
 }

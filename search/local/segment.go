@@ -231,8 +231,9 @@ func (v *view) matching(pass func(*page) bool) bitmap {
 	return rows
 }
 
-// dense offers every embedded row of the mask with its dot product.
-func (v *view) dense(ctx context.Context, mask bitmap, query []float32, norm float64, dot func(x, y []float32) float32, into *topK) error {
+// dense offers every embedded row of the mask with its dot product with the
+// query, which is the cosine as both have length 1.
+func (v *view) dense(ctx context.Context, mask bitmap, query []float32, dot func(x, y []float32) float32, into *topK) error {
 	dim := v.dim
 	for i, n := 0, len(v.matrix)/max(dim, 1); i < n; i++ {
 		if i%checkEvery == 0 && ctx.Err() != nil {
@@ -243,7 +244,7 @@ func (v *view) dense(ctx context.Context, mask bitmap, query []float32, norm flo
 			row = int(v.embedded[i])
 		}
 		if mask.has(row) {
-			into.offer(scored{float64(dot(query, v.matrix[i*dim:(i+1)*dim])) / norm, v, row})
+			into.offer(scored{float64(dot(query, v.matrix[i*dim:(i+1)*dim])), v, row})
 		}
 	}
 	return nil

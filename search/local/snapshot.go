@@ -294,7 +294,7 @@ func (s *Store) watch(ctx context.Context, conn *sql.Conn) {
 	defer func() { _ = conn.Close() }()
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
-	last := int64(-1)
+	last, failing := int64(-1), ""
 	for {
 		// The number changes when another connection has written
 		// (https://www.sqlite.org/pragma.html#pragma_data_version).
@@ -308,7 +308,10 @@ func (s *Store) watch(ctx context.Context, conn *sql.Conn) {
 		if err == nil {
 			err = s.merge(ctx)
 		}
-		if err != nil && ctx.Err() == nil {
+		if err == nil || ctx.Err() != nil {
+			failing = ""
+		} else if err.Error() != failing { // said once, not at every look
+			failing = err.Error()
 			s.log.LogAttrs(ctx, slog.LevelWarn, "index not refreshed", slog.Any("error", err))
 		}
 		select {

@@ -202,7 +202,7 @@ func (w *writer) Put(ctx context.Context, page search.PageRecord, chunks []searc
 	}
 	err = w.update(ctx, false, func(tx *sql.Tx, rec record) error {
 		if w.dim == 0 && dim > 0 {
-			if _, err := tx.ExecContext(ctx, "UPDATE sets SET dim = ? WHERE id = ?", dim, w.set); err != nil {
+			if err := w.fixDim(ctx, tx, dim); err != nil {
 				return err
 			}
 		}
@@ -248,7 +248,7 @@ func (w *writer) checkPage(page search.PageRecord, chunks []search.Embedding) (e
 			dim = len(c.Vector)
 		}
 		if len(c.Vector) != dim {
-			return 0, 0, fmt.Errorf("chunk %s: vector has %d values where those of fingerprint %q have %d: the embedder has changed, which needs a fingerprint of its own", c.ID, len(c.Vector), w.fingerprint, dim)
+			return 0, 0, fmt.Errorf("chunk %s: %w", c.ID, w.wrongDim(len(c.Vector), dim))
 		}
 		if err := checkUnit(c.Vector); err != nil {
 			return 0, 0, fmt.Errorf("chunk %s: %w", c.ID, err)
@@ -258,6 +258,24 @@ func (w *writer) checkPage(page search.PageRecord, chunks []search.Embedding) (e
 		}
 	}
 	return embedded, dim, nil
+}
+
+// fixDim notes the dimension of the set's first vector. Another source may have
+// put a first vector of the fingerprint meanwhile.
+func (w *writer) fixDim(ctx context.Context, tx *sql.Tx, dim int) error {
+	var known int
+	if err := tx.QueryRowContext(ctx, "SELECT max(dim) FROM sets WHERE fingerprint = ?", w.fingerprint).Scan(&known); err != nil {
+		return err
+	}
+	if known != 0 && known != dim {
+		return w.wrongDim(dim, known)
+	}
+	_, err := tx.ExecContext(ctx, "UPDATE sets SET dim = ? WHERE id = ?", dim, w.set)
+	return err
+}
+
+func (w *writer) wrongDim(got, want int) error {
+	return fmt.Errorf("vector has %d values where those of fingerprint %q have %d: the embedder has changed, which needs a fingerprint of its own", got, w.fingerprint, want)
 }
 
 // replace takes away what the run shows of a page: its own rows go, those of the
