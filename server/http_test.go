@@ -336,6 +336,42 @@ func TestRefusalsBesideTools(t *testing.T) {
 	}
 }
 
+// A page read as a resource is read to its end, unless that is too far away.
+func TestLongPages(t *testing.T) {
+	docs := &library{}
+	s, _ := newServer(t, docs)
+	base := serve(t, s)
+	part := strings.Repeat("x", search.MaxMaxChars-1) + "\n"
+	parts := 0
+	docs.read = func(_ context.Context, q search.ReadQuery) (search.Reading, error) {
+		if q.MaxChars != search.MaxMaxChars || q.Source != "docs" || q.URL != "/long" || (q.Cursor == "") != (parts == 0) {
+			t.Errorf("part %d was asked for with %+v", parts, q)
+		}
+		parts++
+		return search.Reading{Text: part, Truncated: true, NextCursor: "more"}, nil
+	}
+	got := call(t, base, modern, "resources/read", map[string]any{"uri": "docs://docs/long"})
+	var result struct{ Contents []struct{ Text string } }
+	if err := json.Unmarshal(got.Result, &result); err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Repeat(part, parts) + "\n\n(The page goes on: read_docs reads it in parts.)\n"
+	if text := result.Contents[0].Text; text != want || len(text) > maxPageBytes+2*len(part) {
+		t.Errorf("%d parts, %d bytes, ending in %q", parts, len(text), text[max(0, len(text)-100):])
+	}
+
+	parts = 0
+	docs.read = func(_ context.Context, q search.ReadQuery) (search.Reading, error) {
+		if q.Cursor != "" {
+			return search.Reading{}, fmt.Errorf("read: %w", search.ErrStale)
+		}
+		return search.Reading{Text: part, Truncated: true, NextCursor: "more"}, nil
+	}
+	if got := call(t, base, modern, "resources/read", map[string]any{"uri": "docs://docs/long"}); got.Error == nil || got.Result != nil {
+		t.Errorf("half a page was given: %.100s", got.Result)
+	}
+}
+
 func TestLargeMessages(t *testing.T) {
 	s, _ := newServer(t, &library{})
 	base := serve(t, s)

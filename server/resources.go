@@ -17,7 +17,8 @@ import (
 const (
 	pageTemplate = "docs://{source}/{+path}"
 	promptName   = "answer_from_docs"
-	// maxPageBytes bounds a page read as a resource, which has no cursor.
+	// maxPageBytes is the size from which a page that is read without a cursor is
+	// cut.
 	maxPageBytes = 256 << 10
 	// maxCompletions is the protocol's bound on one completion.
 	maxCompletions = 100
@@ -64,27 +65,36 @@ func (s *Server) readResource(ctx context.Context, uri string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	query := search.ReadQuery{
-		URL:      (&url.URL{Path: address.Path, RawPath: address.RawPath, RawQuery: address.RawQuery}).String(),
-		Source:   address.Host,
-		MaxChars: search.MaxMaxChars,
+	read, err := readWhole(ctx, s.docs, search.ReadQuery{
+		URL:    (&url.URL{Path: address.Path, RawPath: address.RawPath, RawQuery: address.RawQuery}).String(),
+		Source: address.Host,
+	})
+	return read.Text, err
+}
+
+// readWhole reads a page or section to its end, within maxPageBytes.
+func readWhole(ctx context.Context, docs Docs, query search.ReadQuery) (search.Reading, error) {
+	query.MaxChars = search.MaxMaxChars
+	whole, err := docs.Read(ctx, query)
+	if err != nil {
+		return search.Reading{}, err
 	}
-	var b strings.Builder
-	for {
-		read, err := s.docs.Read(ctx, query)
+	var text strings.Builder
+	text.WriteString(whole.Text)
+	for query.Cursor = whole.NextCursor; query.Cursor != ""; {
+		if text.Len() >= maxPageBytes {
+			text.WriteString("\n\n(The page goes on: read_docs reads it in parts.)\n")
+			break
+		}
+		part, err := docs.Read(ctx, query)
 		if err != nil {
-			return "", err
+			return search.Reading{}, err
 		}
-		b.WriteString(read.Text)
-		if read.NextCursor == "" {
-			return b.String(), nil
-		}
-		if b.Len() >= maxPageBytes {
-			b.WriteString("\n\n(The page goes on: read_docs reads it in parts.)\n")
-			return b.String(), nil
-		}
-		query.Cursor = read.NextCursor
+		text.WriteString(part.Text)
+		query.Cursor = part.NextCursor
 	}
+	whole.Text = text.String()
+	return whole, nil
 }
 
 func (s *Server) addPrompt() {

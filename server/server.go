@@ -37,6 +37,9 @@ type Options struct {
 	// connections: see [middleware.Guard].
 	AllowedHosts   []string
 	AllowedOrigins []string
+	// ConnectorTools adds the tools search and fetch, which ChatGPT's connectors
+	// and its deep research need.
+	ConnectorTools bool
 	// Deadline ends a call; 0 means 25 s.
 	Deadline time.Duration
 }
@@ -64,6 +67,9 @@ func New(opts Options) (*Server, error) {
 		s.deadline = defaultDeadline
 	}
 	tools := docsTools(opts.Docs)
+	if opts.ConnectorTools {
+		tools = append(tools, connectorTools(opts.Docs)...)
+	}
 	s.mcp = mcpserver.NewMCPServer("docseek", cmp.Or(opts.Version, "unknown"),
 		mcpserver.WithHooks(&mcpserver.Hooks{}),
 		mcpserver.WithTitle("Documentation search"),

@@ -35,6 +35,7 @@ func TestMain(m *testing.M) {
 // library is a small Docs whose answers are made from the question.
 type library struct {
 	search func(context.Context, search.Query) (search.Answer, error) // replaces the answer below
+	read   func(context.Context, search.ReadQuery) (search.Reading, error)
 	list   func(context.Context, search.ListQuery) (search.Listing, error)
 
 	mu      sync.Mutex
@@ -89,7 +90,10 @@ func (l *library) Search(ctx context.Context, q search.Query) (search.Answer, er
 	}, nil
 }
 
-func (l *library) Read(_ context.Context, q search.ReadQuery) (search.Reading, error) {
+func (l *library) Read(ctx context.Context, q search.ReadQuery) (search.Reading, error) {
+	if l.read != nil {
+		return l.read(ctx, q)
+	}
 	page, _, _ := strings.Cut(q.URL, "#")
 	switch {
 	case page == guidePage, q.Source == "docs" && page == "/guide/":
