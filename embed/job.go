@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// hopeless is after how many refused texts, with none taken, the work ends: then
-// it is not the texts.
+// hopeless is after how many refused texts, when the service has never got a
+// vector, the work ends: then it is not the texts.
 const hopeless = 16
 
 // job is one call of EmbedPassages.
@@ -178,6 +178,7 @@ func (j *job) keep(ctx context.Context, batch []int, vectors [][]float32) error 
 			continue
 		}
 		good[j.hashes[i]] = vectors[n]
+		j.s.taken.Store(true)
 		j.result.Embedded++
 		j.result.Cached += j.fill(i, vectors[n]) - 1
 	}
@@ -203,15 +204,15 @@ func (j *job) fill(i int, v []float32) int {
 	return len(places)
 }
 
-// refuse notes a text that the model gives no vector of; it fails when it gives
-// none of any. The caller holds the lock.
+// refuse notes a text that the model gives no vector of; it fails when that is so
+// of too many. The caller holds the lock.
 func (j *job) refuse(i int, err error) error {
 	for _, place := range j.places[j.hashes[i]] {
 		j.result.Refused = append(j.result.Refused, &TextError{Index: place, Err: err})
 		j.done++
 	}
-	if j.result.Embedded == 0 && len(j.result.Refused) >= hopeless {
-		return fmt.Errorf("the model took none of the first %d texts: %w", len(j.result.Refused), err)
+	if refused := j.s.refused.Add(1); refused >= hopeless && !j.s.taken.Load() {
+		return fmt.Errorf("the model took none of the first %d texts: %w", refused, err)
 	}
 	return nil
 }
@@ -224,13 +225,9 @@ func (j *job) report() {
 
 func (j *job) finish(err error) (Result, error) {
 	slices.SortFunc(j.result.Refused, func(a, b *TextError) int { return a.Index - b.Index })
-	refused := len(j.result.Refused)
-	switch missing := len(j.texts) - j.done; {
-	case missing > 0:
+	if err != nil {
+		missing := len(j.texts) - j.result.Embedded - j.result.Cached
 		return j.result, fmt.Errorf("%d of %d texts were not embedded: %w", missing, len(j.texts), err)
-	case refused > 0 && refused == len(j.texts):
-		return j.result, fmt.Errorf("none of %d texts could be embedded: %w", refused, j.result.Refused[0])
-	default:
-		return j.result, nil
 	}
+	return j.result, nil
 }

@@ -58,6 +58,10 @@ type Service struct {
 	// batch is the most texts of a batch: at first Options.BatchTexts, and less
 	// once the model was seen to take less.
 	batch atomic.Int64
+	// taken says that the model has given a vector, refused of how many distinct
+	// texts it gave none.
+	taken   atomic.Bool
+	refused atomic.Int64
 }
 
 // NewService returns a service around an embedder.
@@ -132,9 +136,9 @@ type Result struct {
 
 // EmbedPassages embeds texts. Progress, if not nil, hears how many of the texts
 // are done, never from two goroutines at once. A text that the model gives no
-// vector of is among Result.Refused and no error, unless all are. When an error
-// or the end of ctx cuts the work short, the result still holds every vector
-// made so far, and the cache keeps them.
+// vector of is among Result.Refused and no error, unless it never gives any.
+// When an error or the end of ctx cuts the work short, the result still holds
+// every vector made so far, and the cache keeps them.
 func (s *Service) EmbedPassages(ctx context.Context, texts []string, progress func(done, total int)) (Result, error) {
 	j := s.newJob(texts, progress)
 	j.fromCache(ctx)
@@ -147,7 +151,7 @@ func (s *Service) EmbedPassages(ctx context.Context, texts []string, progress fu
 		group.Go(func() error { return j.embed(gctx, batch) })
 	}
 	err := group.Wait()
-	if ctx.Err() != nil {
+	if ctx.Err() != nil && j.done < len(texts) {
 		err = context.Cause(ctx)
 	}
 	return j.finish(err)

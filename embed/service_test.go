@@ -495,16 +495,27 @@ func TestATextThatTheEmbedderNamesIsLeftOut(t *testing.T) {
 
 func TestAModelThatTakesNothingEndsTheWork(t *testing.T) {
 	m := &model{before: atMost(32, 0)}
-	got, err := embed.NewService(m, embed.Options{BatchTexts: 1}).EmbedPassages(t.Context(), numbered(500), nil)
+	s := embed.NewService(m, embed.Options{BatchTexts: 1})
+	got, err := s.EmbedPassages(t.Context(), numbered(10), nil)
+	if err != nil || len(got.Refused) != 10 {
+		t.Errorf("the first ten: %d refused, error %v; they might be the texts", len(got.Refused), err)
+	}
+	_, err = s.EmbedPassages(t.Context(), numbered(6), nil)
 	if err == nil || !strings.Contains(err.Error(), "took none of the first 16 texts") || len(m.batches) != 16 {
 		t.Errorf("%d requests, error %v", len(m.batches), err)
 	}
-	if len(got.Refused) != 16 {
-		t.Errorf("%d refused", len(got.Refused))
+}
+
+func TestATextThatIsTooLongMayStandAlone(t *testing.T) {
+	s := embed.NewService(&model{before: atMost(32, 100)}, embed.Options{})
+	if _, err := s.EmbedPassages(t.Context(), numbered(1), nil); err != nil {
+		t.Fatal(err)
 	}
-	_, err = embed.NewService(m, embed.Options{}).EmbedPassages(t.Context(), numbered(2), nil)
-	if err == nil || !strings.Contains(err.Error(), "none of 2 texts could be embedded") {
-		t.Errorf("error = %v", err)
+	for i := range 20 {
+		got, err := s.EmbedPassages(t.Context(), []string{strings.Repeat("x", 200+i)}, nil)
+		if err != nil || len(got.Refused) != 1 || got.Vectors[0] != nil {
+			t.Fatalf("refused %v, error %v", got.Refused, err)
+		}
 	}
 }
 
