@@ -66,8 +66,8 @@ type run struct {
 	// deferred are pages that name another address as theirs and wait for what
 	// becomes of it.
 	deferred []*task
-	// contents maps the hash of a content to the URL that was handed over for it.
-	contents map[content]string
+	// contents are those that were handed over.
+	contents map[content]bool
 	// alternates are the languages that pages gave for addresses of their translations.
 	alternates map[string]string
 	variants   map[string]*variants
@@ -97,7 +97,10 @@ type task struct {
 	limited  int // attempts that were answered with a wish for a pause
 	after    time.Time
 	modified time.Time // by the sitemap
-	target   string    // the canonical address that a deferred page gives
+	// known is what the index has of the page, if it has it; asked once.
+	known       Known
+	kept, asked bool
+	target      string // the canonical address that a deferred page gives
 	// final keeps the page under its own address whatever it says itself.
 	final  bool
 	result chan outcome
@@ -135,7 +138,7 @@ func newRunState(opts Options, src docseek.Source, sc *scope, known func(string)
 	return &run{
 		src: src, scope: sc, langs: newLanguages(src.Languages), known: known, visit: visit,
 		maxPages: orDefault(src.MaxPages, opts.MaxPages),
-		fates:    map[string]Fate{}, contents: map[content]string{}, alternates: map[string]string{},
+		fates:    map[string]Fate{}, contents: map[content]bool{}, alternates: map[string]string{},
 		variants: map[string]*variants{}, memo: map[string]string{}, unlisted: map[string]bool{},
 	}
 }
@@ -191,17 +194,26 @@ func (r *run) work(ctx context.Context) error {
 
 func (r *run) launch(ctx context.Context, t *task) {
 	t.result = make(chan outcome, 1)
-	k, _ := r.known(t.url)
+	validators := r.recall(t).Validators
 	if t.final {
-		k.Validators = docseek.Validators{}
+		validators = docseek.Validators{}
 	}
 	go func() {
 		if err := sleep(ctx, time.Until(t.after)); err != nil {
 			t.result <- outcome{err: err}
 			return
 		}
-		t.result <- r.fetch(ctx, t.url, k.Validators)
+		t.result <- r.fetch(ctx, t.url, validators)
 	}()
+}
+
+// recall asks what the index has of a page.
+func (r *run) recall(t *task) Known {
+	if !t.asked {
+		t.asked = true
+		t.known, t.kept = r.known(t.url)
+	}
+	return t.known
 }
 
 // emit hands a URL's result over.

@@ -926,3 +926,37 @@ func TestCredentialsInTheStartAreRefused(t *testing.T) {
 		t.Error(x.err)
 	}
 }
+
+func TestStartWithoutWords(t *testing.T) {
+	site := fakesite.Start(t, `
+-- /sitemap.xml --
+<urlset><url><loc>/a.html</loc></url></urlset>
+-- /a.html --
+<h1>A</h1><p>Page A.</p>
+`)
+	if err := site.Set("/index.html", "<html><head>"+strings.Repeat("<script>var x = 'a long program';</script>", 8000)+
+		"</head><body><div id=root></div><noscript>You need to enable JavaScript to run this app.</noscript></body></html>"); err != nil {
+		t.Fatal(err)
+	}
+	x := mustCrawl(t, docseek.Source{Start: site.URL("/")})
+	wantPaths(t, "fetched", x.urls(site.Base, crawler.Fetched, ""), "/a.html")
+	wantPaths(t, "empty", x.urls(site.Base, crawler.Refused, "needs_js"), "/")
+}
+
+func TestQueriesOfOnePageEnd(t *testing.T) {
+	site := fakesite.Start(t, "-- /guide/index.html --\n<h1>Guide</h1><p>Start here.</p><a href='list'>list</a>\n")
+	n := 0
+	var mu sync.Mutex
+	site.Handle("/guide/list", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		n++
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = fmt.Fprintf(w, "<h1>List</h1><p>The same list however it is sorted.</p><nav><a href='list?sort=%d'>sort</a></nav>", n)
+	}))
+	x := mustCrawl(t, docseek.Source{Start: site.URL("/guide/")})
+	wantPaths(t, "fetched", x.urls(site.Base, crawler.Fetched, ""), "/guide/", "/guide/list")
+	if diff := cmp.Diff(map[string]int{"duplicate": 3, "trap": 1}, x.reasons()); diff != "" {
+		t.Errorf("reasons (-want +got):\n%s", diff)
+	}
+}

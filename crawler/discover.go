@@ -122,7 +122,7 @@ func (r *run) startPage(ctx context.Context, start *url.URL) (*task, outcome, []
 	var via []*url.URL
 	t := &task{url: start.String()}
 	for {
-		k, _ := r.known(t.url)
+		k := r.recall(t)
 		o := r.fetch(ctx, t.url, k.Validators)
 		for attempt := 1; o.again && attempt < maxAttempts && o.err == nil; attempt++ {
 			if !o.pause {
@@ -156,7 +156,8 @@ func (r *run) startPage(ctx context.Context, start *url.URL) (*task, outcome, []
 			continue
 		case o.redirect != "":
 			return nil, o, nil, fmt.Errorf("%s: start %s leads through more than %d redirects: %w", r.src.Name, r.start, maxRedirects, ErrUnreachable)
-		case o.fate == Fetched || o.fate == NotModified || strings.HasPrefix(o.reason, "content_type"):
+		case o.fate == Fetched, o.fate == NotModified, o.reason == reasonNeedsJS, strings.HasPrefix(o.reason, "content_type"):
+			// A start without words may still have a sitemap.
 			return t, o, via, nil
 		case o.fate == Refused && !o.soft:
 			return nil, o, nil, fmt.Errorf("%s: start %s is refused (%s): %w", r.src.Name, t.url, o.reason, ErrNothing)

@@ -157,7 +157,7 @@ func (f *fetcher) read(ctx context.Context, u *url.URL, a *answer) outcome {
 	}
 	switch {
 	case o.signals.NeedsJS:
-		return soft("needs_js")
+		return soft(reasonNeedsJS)
 	case o.signals.LoginForm && o.signals.KeptChars < shortPage:
 		return soft(reasonAuth)
 	}

@@ -160,17 +160,17 @@ func fileType(name string) string {
 
 func (f *folderReader) page(ctx context.Context, t *task, name, kind string) error {
 	body, modified, reason := f.readFile(name)
-	k, kept := f.known(t.url)
+	k := f.recall(t)
 	if reason != "" {
 		o := refused(reason)
-		if kept && reason == "unreadable" {
+		if t.kept && reason == "unreadable" {
 			o.fate = Unreachable
 		}
 		return f.emit(ctx, t, o, nil)
 	}
 	sum := sha256.Sum256(body)
 	tag := `"sha256-` + hex.EncodeToString(sum[:]) + `"`
-	if kept && k.Validators.ETag == tag {
+	if k.Validators.ETag == tag {
 		page := docseek.Page{URL: t.url, FetchedAt: time.Now().UTC(), Validators: k.Validators}
 		return f.takeUnchanged(ctx, t, outcome{fate: NotModified, page: page}, k)
 	}
@@ -187,7 +187,7 @@ func (f *folderReader) page(ctx context.Context, t *task, name, kind string) err
 		return f.emit(ctx, t, refused("extract"), nil)
 	}
 	if signals.NeedsJS {
-		return f.take(ctx, t, soft("needs_js"))
+		return f.take(ctx, t, soft(reasonNeedsJS))
 	}
 	t.final = true // a file is what it is
 	return f.takePage(ctx, t, outcome{

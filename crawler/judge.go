@@ -15,11 +15,11 @@ func (r *run) take(ctx context.Context, t *task, o outcome) error {
 	if o.again && r.retry(t, o) {
 		return nil
 	}
-	k, kept := r.known(t.url)
+	k := r.recall(t)
 	if _, met := r.fates[o.redirect]; o.login && !met {
 		o = soft(reasonAuth) // a page about logging in would be met elsewhere
 	}
-	o = keepGood(o, kept)
+	o = keepGood(o, t.kept)
 	switch {
 	case o.redirect != "":
 		return r.follow(ctx, t, o)
@@ -28,16 +28,16 @@ func (r *run) take(ctx context.Context, t *task, o outcome) error {
 	case o.fate == Fetched:
 		return r.takePage(ctx, t, o)
 	case o.fate == Unreachable:
-		if o.reason == "needs_js" {
+		if o.reason == reasonNeedsJS {
 			r.needJS++
 		}
 		// What an unread page leads to is known only if the index has it.
-		if !kept && r.summary.Discovery != fromSitemap {
+		if !t.kept && r.summary.Discovery != fromSitemap {
 			r.incomplete = true
 		}
 		return r.emit(ctx, t, o, r.expand(k.Links))
 	default:
-		if o.reason == "needs_js" {
+		if o.reason == reasonNeedsJS {
 			r.needJS++
 		}
 		return r.emit(ctx, t, o, nil)
@@ -48,10 +48,10 @@ func (r *run) take(ctx context.Context, t *task, o outcome) error {
 func (r *run) takeUnchanged(ctx context.Context, t *task, o outcome, k Known) error {
 	if k.Hash != "" {
 		c := r.contentOf(k.Hash, t.url)
-		if _, taken := r.contents[c]; taken {
+		if r.contents[c] {
 			return r.emit(ctx, t, refused("duplicate"), r.expand(k.Links))
 		}
-		r.contents[c] = t.url
+		r.contents[c] = true
 	}
 	if o.page.Validators == (docseek.Validators{}) {
 		o.page.Validators = k.Validators
@@ -129,20 +129,19 @@ func (r *run) takePage(ctx context.Context, t *task, o outcome) error {
 		r.add(target, task{hops: t.hops + 1, modified: t.modified})
 		r.expand(links)
 		// Its own result waits until the fate of the target is known.
-		t.target, t.result = target, nil
+		t.target, t.result, t.known.Links = target, nil, nil
 		r.deferred = append(r.deferred, t)
 		return nil
 	}
 	if strings.TrimSpace(documentText(o.doc)) == "" {
-		_, kept := r.known(t.url)
-		return r.emit(ctx, t, keepGood(soft("empty"), kept), r.expand(links))
+		return r.emit(ctx, t, keepGood(soft("empty"), t.kept), r.expand(links))
 	}
 	c := r.contentOf(o.hash, t.url)
-	if _, taken := r.contents[c]; taken {
+	if r.contents[c] {
 		r.noteDuplicate(t.url)
 		return r.emit(ctx, t, refused("duplicate"), r.expand(links))
 	}
-	r.contents[c] = t.url
+	r.contents[c] = true
 	if o.page.Modified.IsZero() {
 		o.page.Modified = t.modified
 	}

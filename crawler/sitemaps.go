@@ -223,7 +223,7 @@ func (s *sitemapReader) account() string {
 		return "it lists no page"
 	}
 	if len(s.examples) == 0 {
-		return fmt.Sprintf("all %d are refused", s.entries)
+		return fmt.Sprintf("%d listed, none that may be crawled besides the start", s.entries)
 	}
 	return fmt.Sprintf("%d listed, none in scope %s%s, such as %s; set start, include or base address to match",
 		s.entries, s.scope.origin, s.scope.dir, strings.Join(s.examples, ", "))

@@ -52,6 +52,7 @@ func errorText(text string) string {
 const (
 	reasonRateLimited = "rate_limited"
 	reasonAuth        = "auth_required"
+	reasonNeedsJS     = "needs_js"
 	reasonTimeout     = "timeout"
 )
 
