@@ -89,8 +89,9 @@ type Document struct {
 	Language string
 	// Version is the version of the product that the page documents; empty if unknown.
 	Version string
-	// Generator is the documentation generator that was recognised: docusaurus,
-	// vitepress, mkdocs-material, sphinx, docbook, asciidoc, doxygen or generic.
+	// Generator is the documentation generator that was recognised, such as
+	// docusaurus, vitepress, mkdocs-material, sphinx, docbook, asciidoc or doxygen;
+	// generic where none was.
 	Generator string
 	// Sections are in document order. The first may have no heading.
 	Sections []Section
