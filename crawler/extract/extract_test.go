@@ -544,6 +544,14 @@ func TestSignals(t *testing.T) {
 	}
 }
 
+func TestListing(t *testing.T) {
+	_, index := read(t, `<main><h1>Index</h1>`+strings.Repeat(`<p><a href="/x">some function</a>, </p>`, 50)+`</main>`)
+	_, page := read(t, `<main><h1>Page</h1>`+strings.Repeat(`<p>Text with <a href="/x">a link</a>.</p>`, 50)+`</main>`)
+	if !index.Listing() || page.Listing() {
+		t.Errorf("listing: index %v, page %v", index.Listing(), page.Listing())
+	}
+}
+
 func TestLinks(t *testing.T) {
 	doc, _ := read(t, `<base href="https://cdn.example.com/b/"><nav><a href="a#x">a</a><a href="a#y">a</a></nav><a href="#top">t</a><a href="//other.example.com">o</a><a href="ftp://x">f</a><a href="http://[bad">b</a><map><area href=" /c
 d "></map>`)

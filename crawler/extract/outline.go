@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"iter"
 	"regexp"
 	"strings"
 
@@ -133,17 +134,18 @@ func (p *page) isEntryList(dl *html.Node) bool {
 	return false
 }
 
-// terms yields the dt and dd elements of a list, also those in div wrappers.
-func terms(dl *html.Node) func(yield func(*html.Node) bool) {
+// terms yields the terms and descriptions of a list, also those in div
+// wrappers, and whatever else has strayed into it.
+func terms(dl *html.Node) iter.Seq[*html.Node] {
 	return func(yield func(*html.Node) bool) {
-		for c := range children(dl) {
-			if c.DataAtom != atom.Div {
+		for c := dl.FirstChild; c != nil; c = c.NextSibling {
+			if c.DataAtom != atom.Div || find(c, func(n *html.Node) bool { return is(n, atom.Dt, atom.Dd) && n.Parent == c }) == nil {
 				if !yield(c) {
 					return
 				}
 				continue
 			}
-			for g := range children(c) {
+			for g := c.FirstChild; g != nil; g = g.NextSibling {
 				if !yield(g) {
 					return
 				}
@@ -382,8 +384,24 @@ func prevElement(n *html.Node) *html.Node {
 }
 
 // title is the text of a heading or a term, without permalinks, buttons and
-// badges unless there is nothing else.
+// badges unless there is nothing else. It is cut where it is no title any more,
+// as when the end tag of a heading is missing.
 func (p *page) title(n *html.Node) string {
+	t := p.fullTitle(n)
+	if len(t) <= maxTitle {
+		return t
+	}
+	t = strings.ToValidUTF8(t[:maxTitle/5], "")
+	if i := strings.LastIndexByte(t, ' '); i > 0 {
+		t = t[:i]
+	}
+	return t + "…"
+}
+
+// maxTitle bounds a section's title, in bytes.
+const maxTitle = 500
+
+func (p *page) fullTitle(n *html.Node) string {
 	t := ""
 	for _, all := range []bool{false, true} {
 		var b strings.Builder
@@ -392,15 +410,8 @@ func (p *page) title(n *html.Node) string {
 			break
 		}
 	}
-	t = strings.TrimSpace(strings.TrimRight(t, "¶§🔗⚓¤"))
-	if len(t) > maxTitle {
-		t = strings.ToValidUTF8(t[:maxTitle], "") + "…"
-	}
-	return t
+	return strings.TrimSpace(strings.TrimRight(t, "¶§🔗⚓¤"))
 }
-
-// maxTitle bounds a section's title, in bytes.
-const maxTitle = 1000
 
 func (p *page) appendTitle(b *strings.Builder, n *html.Node, all bool) {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {

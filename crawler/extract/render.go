@@ -278,6 +278,9 @@ func (r *renderer) heading(out *blocks, n *html.Node) {
 	}
 	r.open(title, max(r.level(n), r.floor), r.anchor(n))
 	r.resumed = false
+	if len(r.fullTitle(n)) > maxTitle {
+		r.flow(&r.top, n)
+	}
 }
 
 // entries writes a definition list whose terms have anchors: each term with
@@ -303,7 +306,7 @@ func (r *renderer) entries(dl *html.Node) {
 			}
 			r.flow(&r.top, t)
 		default:
-			r.block(&r.top, t)
+			r.stray(&r.top, t)
 		}
 	}
 	if len(group) > 0 {
@@ -339,8 +342,11 @@ func (r *renderer) entry(group []*html.Node) (leave func()) {
 		return r.enter(strings.Join(titles, ", "), first)
 	}
 	leave = r.enter(titles[0], first)
-	for _, t := range titles[1:] {
-		if t != "" {
+	for i, t := range titles {
+		switch {
+		case len(r.fullTitle(group[i])) > maxTitle:
+			r.flow(&r.top, group[i])
+		case i > 0 && t != "":
 			r.top.add(codeSpan(t))
 		}
 	}
@@ -396,10 +402,21 @@ func (r *renderer) definitions(out *blocks, dl *html.Node) {
 			}
 		default:
 			flush()
-			r.block(out, t)
+			r.stray(out, t)
 		}
 	}
 	flush()
+}
+
+// stray writes a node that stands where only items of a list should.
+func (r *renderer) stray(out *blocks, n *html.Node) {
+	if n.Type == html.ElementNode && (!inlineTag(n) || r.outline.wraps[n]) {
+		r.block(out, n)
+		return
+	}
+	var l line
+	r.inline(&l, n)
+	out.add(resolve(l.String()))
 }
 
 // indent puts a prefix before each line but the first, and before no empty line.
@@ -424,7 +441,7 @@ func (r *renderer) list(out *blocks, n *html.Node) {
 	var items []string
 	loose := false
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		if c.Type == html.TextNode || c.Type != html.ElementNode || r.parts[c] == chrome {
+		if r.parts[c] == chrome {
 			continue
 		}
 		var inner blocks
@@ -434,7 +451,7 @@ func (r *renderer) list(out *blocks, n *html.Node) {
 		if c.DataAtom == atom.Li {
 			r.flow(&inner, c)
 		} else {
-			r.block(&inner, c)
+			r.stray(&inner, c)
 		}
 		text := inner.String()
 		if text == "" {

@@ -37,6 +37,10 @@ type Signals struct {
 	Truncated bool
 }
 
+// Listing reports whether the page's content is made of links: an index, a table
+// of contents. It leads to answers and holds none.
+func (s Signals) Listing() bool { return s.LinkChars > 0 && 5*s.LinkChars >= 4*s.KeptChars }
+
 // head is what the elements of a page's head, wherever they stand, say.
 type head struct {
 	generator string // content of <meta name=generator>

@@ -83,7 +83,7 @@ func (r *renderer) table(out *blocks, n *html.Node) {
 	}
 	header := flatten(grid[:heads])
 	if len(header) <= 1 && r.holdsBlocks(rows) || holdsCodeBlock(n) {
-		r.records(out, rows, header)
+		r.records(out, rows[heads:], header)
 		return
 	}
 	writeGrid(out, grid, heads)
@@ -391,9 +391,6 @@ func (r *renderer) records(out *blocks, rows []row, header []string) {
 		header = nil
 	}
 	for _, w := range rows {
-		if w.head {
-			continue
-		}
 		var item blocks
 		for i, cell := range w.cells {
 			var inner blocks
