@@ -111,7 +111,7 @@ func (p page) build() (search.PageRecord, []docseek.Chunk) {
 }
 
 // fill publishes a generation of a source with the pages, and nothing else.
-func fill(t testing.TB, store search.Store, source string, vector func(string) []float32, pages ...page) {
+func fill(t *testing.T, store search.Store, source string, vector func(string) []float32, pages ...page) {
 	t.Helper()
 	ctx := t.Context()
 	w, err := store.Begin(ctx, docseek.Source{Name: source, Start: "https://docs.test/sitemap.xml"}, model, false)
@@ -138,7 +138,7 @@ func fill(t testing.TB, store search.Store, source string, vector func(string) [
 func clock() time.Time { return now }
 
 // site is an engine on a store with one source.
-func site(t testing.TB, pages ...page) (*search.Engine, *memory) {
+func site(t *testing.T, pages ...page) (*search.Engine, *memory) {
 	t.Helper()
 	store := newMemory(clock)
 	fill(t, store, "docs", meaning, pages...)
@@ -154,7 +154,7 @@ func withModel(e search.QueryEmbedder) search.Options {
 	}}
 }
 
-func ask(t testing.TB, e *search.Engine, q search.Query) search.Answer {
+func ask(t *testing.T, e *search.Engine, q search.Query) search.Answer {
 	t.Helper()
 	a, err := e.Search(t.Context(), q)
 	if err != nil {
@@ -172,7 +172,7 @@ func urls(a search.Answer) []string {
 	return list
 }
 
-func chars(t testing.TB, v any) int {
+func chars(t *testing.T, v any) int {
 	t.Helper()
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -510,7 +510,7 @@ func TestWidening(t *testing.T) {
 func TestNoTextTwiceWhenUngrouped(t *testing.T) {
 	const pieces = 60
 	e, _ := site(t, manual(pieces))
-	seen := map[string]int{}
+	seen := map[int]int{}
 	q := search.Query{Text: "transfer money", Ungrouped: true, Limit: 7, MaxChars: 3000}
 	for range 100 {
 		a := ask(t, e, q)
@@ -520,7 +520,7 @@ func TestNoTextTwiceWhenUngrouped(t *testing.T) {
 		for _, hit := range a.Results {
 			for i := range pieces {
 				if strings.Contains(hit.Text, fmt.Sprintf("Piece %03d", i)) {
-					seen[fmt.Sprint(i)]++
+					seen[i]++
 				}
 			}
 		}
@@ -533,7 +533,7 @@ func TestNoTextTwiceWhenUngrouped(t *testing.T) {
 	}
 	for piece, n := range seen {
 		if n != 1 {
-			t.Errorf("piece %s was shown %d times", piece, n)
+			t.Errorf("piece %d was shown %d times", piece, n)
 		}
 	}
 }

@@ -55,13 +55,7 @@ func fuse(mode Mode, c Candidates, bound float64) []scored {
 	for _, candidate := range c.Lexical {
 		at(candidate.Chunk).coverage = candidate.Score / bound
 	}
-	share := denseShare
-	switch mode {
-	case Lexical:
-		share = 0
-	case Dense:
-		share = 1
-	}
+	share := map[Mode]float64{Lexical: 0, Dense: 1, Hybrid: denseShare}[mode]
 	ranked := make([]scored, 0, len(hits))
 	for _, hit := range hits {
 		cosine := least

@@ -439,12 +439,12 @@ func (w *memoryWriter) Counts(context.Context) (search.Counts, error) {
 	var counts search.Counts
 	state := w.shown()
 	for _, p := range w.pages {
-		if p.life.source == w.source.Name && state.Visible(p.from, p.to) {
+		if p.source == w.source.Name && state.Visible(p.from, p.to) {
 			counts.Pages++
 		}
 	}
 	for _, c := range w.chunks {
-		if c.life.source == w.source.Name && state.Visible(c.from, c.to) {
+		if c.source == w.source.Name && state.Visible(c.from, c.to) {
 			counts.Chunks++
 			if c.Vector != nil {
 				counts.Embedded++

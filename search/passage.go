@@ -82,7 +82,7 @@ const (
 
 // show is the passage as a hit, without rank.
 func (p *passage) show() docseek.Hit {
-	c := p.entry.hit
+	c := p.hit
 	h := docseek.Hit{
 		URL: c.Link(), Title: clip(c.Title, maxTitle), Path: clipPath(c.Path),
 		Source: c.Source, Generation: c.Generation, Version: c.Version, Language: c.Language,

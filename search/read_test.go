@@ -15,7 +15,7 @@ import (
 // guide is a page whose pieces have all that a splitter adds: a table's header
 // that is repeated, a fence that is closed and opened again, a section without
 // text, a section joined with the one before it.
-func guide(t testing.TB, store *memory) {
+func guide(t *testing.T, store *memory) {
 	t.Helper()
 	record := search.PageRecord{
 		URL: base + "guide/", Title: "Guide", Chunks: 6, IndexedAt: now, FirstSeen: now,
@@ -70,7 +70,7 @@ const (
 	whole   = "# Guide\n\nWhat there is to know.\n\n" + cards + "\n\n" + account + "\n\n## See also"
 )
 
-func guideEngine(t testing.TB) *search.Engine {
+func guideEngine(t *testing.T) *search.Engine {
 	t.Helper()
 	store := newMemory(clock)
 	guide(t, store)

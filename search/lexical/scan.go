@@ -127,7 +127,8 @@ func (s *scanner) segmentEnd(from, bound int) int {
 	at := from
 	for at < len(s.text) && at < bound {
 		r, size := utf8.DecodeRuneInString(s.text[at:])
-		if !(r == '_' || wordRune(r) || r == '-' && at > from && startsWord(s.text[at+1:])) {
+		inside := r == '_' || wordRune(r) || r == '-' && at > from && startsWord(s.text[at+1:])
+		if !inside {
 			break
 		}
 		at += size
