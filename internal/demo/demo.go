@@ -60,7 +60,7 @@ func Source(baseURL string) docseek.Source {
 // Questions are things to ask that the site answers.
 func Questions() []string {
 	return []string{
-		"How do I check that a webhook really comes from Tidewater?",
+		"How do I verify the signature of a webhook in Go?",
 		"What happens when I send the same Idempotency-Key with another body?",
 		"Until when can I cancel a payout that is already scheduled?",
 	}
