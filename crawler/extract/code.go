@@ -99,7 +99,7 @@ func (c *codeText) add(n *html.Node, parts map[*html.Node]part) {
 		switch {
 		case k.Type == html.TextNode:
 			c.write(k.Data)
-		case k.Type != html.ElementNode || parts[k] == chrome || k.DataAtom == atom.Button:
+		case k.Type != html.ElementNode || parts[k] == chrome || isControl(k):
 		case isGutter(k):
 			c.gutter = hasClass(k, "lineno") && is(n, atom.Div)
 		case k.DataAtom == atom.Br:
@@ -135,6 +135,12 @@ func isCodeLine(n *html.Node) bool {
 	default:
 		return false
 	}
+}
+
+// isControl reports whether an element within code is a button to copy it.
+func isControl(n *html.Node) bool {
+	class := attr(n, "class")
+	return n.DataAtom == atom.Button || strings.Contains(class, "copy") || strings.Contains(class, "clipboard")
 }
 
 // isGutter reports whether an element holds line numbers.

@@ -73,7 +73,8 @@ type page struct {
 	body      *html.Node
 	head      head
 	mark      string // what an element tells of the generator
-	shell     bool   // the page looks as if scripts fill it
+	scripts   bool   // the page has some
+	shell     bool   // the page looks as if they fill it
 	gen       generator
 	owner     map[string]*html.Node
 	labels    map[*html.Node]string // panels behind tabs, with their labels
@@ -147,7 +148,7 @@ func (p *page) read(sel cascadia.SelectorGroup) {
 		p.doc.Sections = []docseek.Section{{Markdown: resolve(l.String())}}
 	}
 	p.doc.Title = p.pageTitle()
-	p.signals.NeedsJS = p.shell && p.signals.VisibleChars < shellText
+	p.signals.NeedsJS = p.needsJS()
 	p.signals.NotFound = p.signals.KeptChars < 2000 && (missing.MatchString(p.doc.Title) || missing.MatchString(p.head.title))
 }
 

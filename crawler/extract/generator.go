@@ -77,7 +77,7 @@ func generators() []generator {
 		{
 			name:    "javadoc",
 			meta:    []string{"javadoc"},
-			content: []string{"main", ".contentContainer"},
+			content: []string{"main", ".header, .contentContainer"},
 			chrome:  []string{".sub-nav", ".top-nav", ".sub-title", ".subTitle"},
 		},
 		{

@@ -25,14 +25,24 @@ type outline struct {
 func (p *page) plan(roots []*html.Node) {
 	p.outline = outline{starts: map[*html.Node]bool{}, holds: map[*html.Node]bool{}, wraps: map[*html.Node]bool{}}
 	for _, r := range roots {
-		p.planBelow(r, false)
+		p.planBelow(r, anyHeading)
 	}
 }
 
-// planBelow reports whether a section starts in n and whether it is or holds a
-// block. quiet says that n stands in something where only a heading with an
-// anchor of its own starts a section: a table, a list, a quotation, a link.
-func (p *page) planBelow(n *html.Node, quiet bool) (starts, blocks bool) {
+// place says which headings start a section.
+type place uint8
+
+const (
+	anyHeading place = iota
+	// anchoredHeading is in lists, tables and quotations, where others are labels.
+	anchoredHeading
+	// namedHeading is in notes and links: only a heading with an id of its own
+	// or a permalink starts a section.
+	namedHeading
+)
+
+// planBelow reports whether a section starts in n and whether it holds a block.
+func (p *page) planBelow(n *html.Node, at place) (starts, blocks bool) {
 	o := &p.outline
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		if c.Type != html.ElementNode || p.parts[c] == chrome {
@@ -41,7 +51,7 @@ func (p *page) planBelow(n *html.Node, quiet bool) (starts, blocks bool) {
 		switch {
 		case p.level(c) > 0:
 			blocks = true
-			if p.startsSection(c, quiet) {
+			if p.startsSection(c, at) {
 				o.starts[c] = true
 				starts = true
 			}
@@ -53,7 +63,7 @@ func (p *page) planBelow(n *html.Node, quiet bool) (starts, blocks bool) {
 			o.starts[c] = true
 			starts = true
 		}
-		s, b := p.planBelow(c, quiet || quietIn(c))
+		s, b := p.planBelow(c, max(at, placeIn(c)))
 		if s {
 			o.holds[c] = true
 		}
@@ -70,19 +80,24 @@ func (p *page) planBelow(n *html.Node, quiet bool) (starts, blocks bool) {
 	return starts, blocks
 }
 
-func quietIn(n *html.Node) bool {
+func placeIn(n *html.Node) place {
+	if _, admonition := admonitionKind(n); admonition {
+		return namedHeading
+	}
 	switch n.DataAtom {
 	case atom.Li, atom.Blockquote, atom.Figure, atom.Caption, atom.Dt:
-		return true
+		return anchoredHeading
 	case atom.Table:
-		return hasHeaderCells(n)
+		if hasHeaderCells(n) {
+			return anchoredHeading
+		}
 	case atom.A:
-		href := attr(n, "href")
-		return href != "" && href[0] != '#'
+		if href := attr(n, "href"); href != "" && href[0] != '#' {
+			return namedHeading
+		}
 	default:
 	}
-	_, admonition := admonitionKind(n)
-	return admonition
+	return anyHeading
 }
 
 // hasHeaderCells reports whether a table has th elements, those of tables in it
@@ -96,14 +111,18 @@ func hasHeaderCells(n *html.Node) bool {
 	return false
 }
 
-func (p *page) startsSection(h *html.Node, quiet bool) bool {
+func (p *page) startsSection(h *html.Node, at place) bool {
 	if p.title(h) == "" {
 		return false
 	}
-	if !quiet {
+	switch at {
+	case anchoredHeading:
+		return p.anchor(h) != ""
+	case namedHeading:
+		return p.ownID(h) != "" || p.permalinkTarget(h) != ""
+	default:
 		return true
 	}
-	return p.ownID(h) != "" || p.permalinkTarget(h) != "" || p.sectionID(h) != "" || p.innerAnchor(h) != ""
 }
 
 // level is 1 to 6 for a heading, also for what a generator writes as one

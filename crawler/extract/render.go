@@ -157,6 +157,10 @@ func (r *renderer) flow(out *blocks, n *html.Node) {
 				out.add(display)
 				continue
 			}
+			if c.DataAtom == atom.Br && l.last == '\n' {
+				flush() // two line breaks part paragraphs
+				continue
+			}
 			r.inline(&l, c)
 		default:
 			flush()

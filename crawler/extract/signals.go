@@ -3,10 +3,13 @@ package extract
 import (
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"github.com/docseek/docseek"
 )
 
 // Signals are what a page says about itself beside its content.
@@ -50,8 +53,12 @@ type head struct {
 	version   string
 }
 
-// shellText is what an empty shell may show: a name, a spinner, a plea for JavaScript.
-const shellText = 400
+const (
+	// shellText is what an empty shell may show: a name, a spinner, a plea for JavaScript.
+	shellText = 400
+	// shellWord is what a page of scripts may show that nothing else gives away.
+	shellWord = 50
+)
 
 // readHead collects what a page says about itself, and removes nothing.
 func (p *page) readHead() {
@@ -92,7 +99,8 @@ func (p *page) readHead() {
 			emptyApp = emptyApp || appRoot(n.Data) && blank(n)
 		}
 	}
-	p.shell = scripts > 0 && (noscript || emptyApp)
+	p.scripts = scripts > 0
+	p.shell = p.scripts && (noscript || emptyApp)
 	// Links come after, as a base may stand behind some of them.
 	seen := map[string]bool{}
 	for n := range elements(p.root) {
@@ -185,6 +193,16 @@ func (p *page) readLink(n *html.Node) {
 			}
 		}
 	}
+}
+
+// needsJS reports whether a page shows so little because scripts have to fill it.
+func (p *page) needsJS() bool {
+	shown := p.signals.VisibleChars
+	if p.shell {
+		return shown < shellText
+	}
+	titled := slices.ContainsFunc(p.doc.Sections, func(s docseek.Section) bool { return s.Title != "" })
+	return p.scripts && shown < shellWord && !titled && p.signals.Refresh == ""
 }
 
 // collect adds a link to the document's.
