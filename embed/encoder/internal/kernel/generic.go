@@ -40,29 +40,65 @@ func levels(least, most float32) (scale, inverse float32, zero int32) {
 func roundEven(x float32) int32 { return int32(math.RoundToEven(float64(x))) }
 
 func (generic) Linear(dst []float32, x *Rows, w *Matrix) {
-	for p := 0; p < w.Width; p += Panel {
-		values := w.Values[p*w.Depth : (p+Panel)*w.Depth]
-		for i, scale := range x.scale {
-			var sums [Panel]int32
-			dot(&sums, x.bytes[i*w.Depth:(i+1)*w.Depth], values)
-			out := dst[i*w.Width+p : i*w.Width+p+Panel]
-			for j, sum := range sums {
-				c := p + j
-				out[j] = fma(float32(sum-x.zero[i]*w.Sum[c]), scale*w.Scale[c], w.Bias[c])
+	var sums [tileRows][tileColumns]int32
+	for j := 0; j < w.Width; j += tileColumns {
+		panel := w.Values[j/Panel*Panel*w.Depth:][:Panel*w.Depth]
+		for i := 0; i < len(x.scale); i += tileRows {
+			n := min(tileRows, len(x.scale)-i)
+			var rows [tileRows][]uint8
+			for r := range rows {
+				// Rows behind the last one are the last one over again.
+				at := (i + min(r, n-1)) * w.Depth
+				rows[r] = x.bytes[at : at+w.Depth]
+			}
+			dot(&sums, &rows, panel, j%Panel)
+			for r, row := range sums[:n] {
+				for c, sum := range row {
+					dst[(i+r)*w.Width+j+c] = fma(float32(sum-x.zero[i+r]*w.Sum[j+c]), x.scale[i+r]*w.Scale[j+c], w.Bias[j+c])
+				}
 			}
 		}
 	}
 }
 
-// dot adds the products of a row and the columns of a panel to sums.
-func dot(sums *[Panel]int32, row []uint8, panel []int8) {
-	for len(row) >= Group && len(panel) >= Group*Panel {
-		a0, a1, a2, a3 := int32(row[0]), int32(row[1]), int32(row[2]), int32(row[3])
-		w := (*[Group * Panel]int8)(panel)
-		for j := range sums {
-			sums[j] += a0*int32(w[4*j]) + a1*int32(w[4*j+1]) + a2*int32(w[4*j+2]) + a3*int32(w[4*j+3])
+// A tile of this size leaves its sums in registers.
+const (
+	tileRows    = 4
+	tileColumns = 4
+)
+
+// dot sets sums to the products of rows with the columns of a panel from the
+// given one on. Two columns share a 64-bit word, the left one in its lower half,
+// which multiplies and adds up both at once.
+func dot(sums *[tileRows][tileColumns]int32, rows *[tileRows][]uint8, panel []int8, column int) {
+	var a, b, c, d [tileColumns / 2]int64
+	n := len(rows[0])
+	r0, r1, r2, r3 := rows[0], rows[1][:n], rows[2][:n], rows[3][:n]
+	for k := 0; k < n; k += Group {
+		w := (*[tileColumns * Group]int8)(panel[k*Panel+column*Group:])
+		x0, x1, x2, x3 := (*[Group]uint8)(r0[k:]), (*[Group]uint8)(r1[k:]), (*[Group]uint8)(r2[k:]), (*[Group]uint8)(r3[k:])
+		for g := range Group {
+			left := int64(w[g]) + int64(w[Group+g])<<32
+			right := int64(w[2*Group+g]) + int64(w[3*Group+g])<<32
+			x := int64(x0[g])
+			a[0] += x * left
+			a[1] += x * right
+			x = int64(x1[g])
+			b[0] += x * left
+			b[1] += x * right
+			x = int64(x2[g])
+			c[0] += x * left
+			c[1] += x * right
+			x = int64(x3[g])
+			d[0] += x * left
+			d[1] += x * right
 		}
-		row, panel = row[Group:], panel[Group*Panel:]
+	}
+	for r, pairs := range [tileRows][tileColumns / 2]int64{a, b, c, d} {
+		for p, pair := range pairs {
+			left := int32(pair)
+			sums[r][2*p], sums[r][2*p+1] = left, int32((pair-int64(left))>>32)
+		}
 	}
 }
 
