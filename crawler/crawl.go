@@ -143,8 +143,9 @@ func newRunState(opts Options, src docseek.Source, sc *scope, known func(string)
 	}
 }
 
-// window is how many URLs are under way or waiting for their turn to be handed over.
-func (r *run) window() int { return 2 * r.rate.Concurrency }
+// window is how many URLs are under way or waiting for their turn to be handed
+// over. It bounds the pages that are held in memory.
+func (r *run) window() int { return r.rate.Concurrency + 4 }
 
 // work asks for everything in the queue, and for what that leads to.
 func (r *run) work(ctx context.Context) error {

@@ -960,3 +960,26 @@ func TestQueriesOfOnePageEnd(t *testing.T) {
 		t.Errorf("reasons (-want +got):\n%s", diff)
 	}
 }
+
+func TestTranslationsThatPagesDeclare(t *testing.T) {
+	site := fakesite.Start(t, `
+-- /guide/index.html --
+<html lang=en><head><link rel=alternate hreflang=en href=/guide/><link rel=alternate hreflang=de href=/guide/de/></head>
+<body><h1>Guide</h1><p>Start here.</p><a href=/guide/de/>Deutsch</a> <a href=/guide/fr/>Français</a></body></html>
+-- /guide/de/index.html --
+<html lang=de><h1>Handbuch</h1><p>Hier geht es los.</p></html>
+-- /guide/fr/index.html --
+<html lang=fr><h1>Guide</h1><p>Commencez ici.</p><a href=/guide/fr/b.html>b</a></html>
+-- /guide/fr/b.html --
+<html lang=fr><h1>B</h1><p>La page B.</p></html>
+`)
+	x := mustCrawl(t, docseek.Source{Start: site.URL("/guide/"), Languages: []string{"en"}})
+	wantPaths(t, "fetched", x.urls(site.Base, crawler.Fetched, ""), "/guide/")
+	wantPaths(t, "refused", x.urls(site.Base, crawler.Refused, "language"), "/guide/de/", "/guide/fr/")
+	if site.Count("/guide/de/") != 0 || site.Count("/guide/fr/b.html") != 0 {
+		t.Error("a declared translation, or what only a translation links to, was asked for")
+	}
+	if x := mustCrawl(t, docseek.Source{Start: site.URL("/guide/fr/"), Languages: []string{"en"}}); len(x.urls(site.Base, crawler.Refused, "language")) != 2 {
+		t.Errorf("a start in another language leads nowhere: %v", x.reasons())
+	}
+}

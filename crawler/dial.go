@@ -28,7 +28,8 @@ type network struct {
 	proxied  *http.Transport
 
 	mu sync.Mutex
-	// own are the host:port pairs that may be private: those of the start.
+	// own are the host:port pairs that may be private: those of the start, by
+	// name and by address.
 	own map[string]bool
 }
 
@@ -42,7 +43,12 @@ func newNetwork(resolver *net.Resolver) *network {
 	guarded := *open
 	// The address is checked when it has been resolved and is about to be
 	// connected to, so that a name cannot change its mind between the two.
-	guarded.Control = func(_, address string, _ syscall.RawConn) error { return checkAddress(address) }
+	guarded.Control = func(_, address string, _ syscall.RawConn) error {
+		if n.isOwn(address) {
+			return nil
+		}
+		return checkAddress(address)
+	}
 	n.direct = newTransport(func(ctx context.Context, netw, address string) (net.Conn, error) {
 		if n.isOwn(address) {
 			return open.DialContext(ctx, netw, address)
@@ -98,32 +104,35 @@ func (n *network) checkProxied(ctx context.Context, u *url.URL) error {
 		return nil //nolint:nilerr // the proxy resolves what this machine cannot
 	}
 	for _, a := range addrs {
-		if !isPublic(a) {
+		if !isPublic(a) && !n.isOwn(net.JoinHostPort(a.Unmap().String(), portOf(u))) {
 			return fmt.Errorf("connect to %s: %w", u.Host, errPrivateAddress)
 		}
 	}
 	return nil
 }
 
-// trust lets the start's own host be private, if it is. The schemes' default
-// ports go together: an intranet site may lead from http to https.
+// trust lets the start's own host be private, if it is: under its name, and
+// under other names of the same address, since it may lead to one of them. The
+// schemes' default ports go together for the same reason.
 func (n *network) trust(ctx context.Context, start *url.URL) {
 	addrs, err := n.resolver.LookupNetIP(ctx, "ip", start.Hostname())
 	if err != nil {
 		return
 	}
+	ports := []string{start.Port()}
+	if start.Port() == "" {
+		ports = []string{"80", "443"}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	for _, a := range addrs {
 		if isPublic(a) {
 			continue
 		}
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		n.own[hostPort(start)] = true
-		if start.Port() == "" {
-			n.own[net.JoinHostPort(start.Hostname(), "80")] = true
-			n.own[net.JoinHostPort(start.Hostname(), "443")] = true
+		for _, port := range ports {
+			n.own[net.JoinHostPort(start.Hostname(), port)] = true
+			n.own[net.JoinHostPort(a.Unmap().String(), port)] = true
 		}
-		return
 	}
 }
 
@@ -133,12 +142,10 @@ func (n *network) isOwn(address string) bool {
 	return n.own[address]
 }
 
-func hostPort(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	return net.JoinHostPort(u.Hostname(), port)
+func hostPort(u *url.URL) string { return net.JoinHostPort(u.Hostname(), portOf(u)) }
+
+func portOf(u *url.URL) string {
+	return orDefault(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 }
 
 func checkAddress(address string) error {

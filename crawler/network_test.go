@@ -2,6 +2,7 @@ package crawler_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"maps"
 	"net"
@@ -132,5 +133,42 @@ func TestProxy(t *testing.T) {
 	mu.Unlock()
 	if x := crawl(t, c, docseek.Source{Start: "http://direct.test/sitemap.xml"}, nil); x.err == nil || len(asked) != 0 {
 		t.Errorf("error %v, the proxy was asked for %q", x.err, asked)
+	}
+}
+
+func TestStartThatMovesToItsOtherName(t *testing.T) {
+	site := fakesite.Start(t, `
+-- /guide/a.html --
+<h1>A</h1><p>Page A.</p>
+-- /guide/b.html --
+<h1>B</h1><p>Page B.</p>
+-- /guide/c.html --
+<h1>C</h1><p>Page C.</p>
+`)
+	www, bare := withName(site, "www.docs.test", ""), withName(site, "docs.test", "")
+	site.Handle("/", http.RedirectHandler(www+"/guide/a.html", http.StatusMovedPermanently))
+	if err := site.Set("/sitemap.xml", "<urlset><url><loc>"+www+"/guide/b.html</loc></url><url><loc>"+bare+"/guide/c.html</loc></url>"+
+		"<url><loc>"+withName(site, "other.docs.test", "/guide/d.html")+"</loc></url></urlset>"); err != nil {
+		t.Fatal(err)
+	}
+	c := newCrawler(t, func(o *crawler.Options) { o.Resolver = nameServer(t, "127.0.0.1") })
+	x := crawl(t, c, docseek.Source{Start: bare + "/"}, nil)
+	if x.err != nil {
+		t.Fatal(x.err)
+	}
+	wantPaths(t, "fetched", x.urls(www, crawler.Fetched, ""), "/guide/a.html", "/guide/b.html", "/guide/c.html")
+	if n := x.reasons()["out_of_scope"]; n != 1 {
+		t.Errorf("reasons %v", x.reasons())
+	}
+	for _, r := range site.Requests() {
+		if r.Path == "/guide/c.html" && !strings.HasPrefix(r.Host, "www.") {
+			t.Errorf("the alias was asked for under %s", r.Host)
+		}
+	}
+
+	// The sitemap of another host, which leads to neither, is of no use.
+	y := crawl(t, c, docseek.Source{Start: withName(site, "third.test", "/sitemap.xml")}, nil)
+	if !errors.Is(y.err, crawler.ErrNothing) || !strings.Contains(y.err.Error(), www) {
+		t.Errorf("error %v", y.err)
 	}
 }

@@ -26,6 +26,7 @@ const (
 	maxAttempts    = 3  // of a request that fails
 	maxTimeouts    = 2  // of a request that is not answered in time
 	maxRateLimited = 10 // of a request that is answered with a wish for a pause
+	maxConcurrency = 32
 	maxWarnings    = 50
 	// listTimeout is how much longer a sitemap may take than a page.
 	listTimeout = 4
@@ -102,7 +103,7 @@ func newSession(ctx context.Context, opts Options, src docseek.Source, start *ur
 		opts:    opts,
 		log:     opts.Logger.With(slog.String("source", src.Name)),
 		obey:    src.Robots != "ignore",
-		rate:    docseek.Rate{Concurrency: orDefault(src.Rate.Concurrency, 4), Delay: src.Rate.Delay},
+		rate:    docseek.Rate{Concurrency: min(orDefault(src.Rate.Concurrency, 4), maxConcurrency), Delay: src.Rate.Delay},
 		network: newNetwork(opts.Resolver),
 		accept:  strings.Join(src.Languages, ", "),
 		hosts:   map[string]*host{},
