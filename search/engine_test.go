@@ -726,6 +726,24 @@ func TestHints(t *testing.T) {
 	}
 }
 
+func TestOneVersionStandsForAll(t *testing.T) {
+	var pages []page
+	for _, version := range []string{"", "v1.9/", "v1.10/", "next/"} {
+		p := one(base+version+"accounts", "Accounts", "delete an account for good")
+		p.version = strings.Trim(version, "/")
+		pages = append(pages, p)
+	}
+	e, _ := site(t, pages...)
+	for _, ungrouped := range []bool{false, true} {
+		if got := urls(ask(t, e, search.Query{Text: "delete account", Ungrouped: ungrouped})); !slices.Equal(got, []string{base + "accounts"}) {
+			t.Errorf("found %q", got)
+		}
+	}
+	if got := urls(ask(t, e, search.Query{Text: "delete account", Filter: docseek.Filter{Version: "v1.9"}})); !slices.Equal(got, []string{base + "v1.9/accounts"}) {
+		t.Errorf("in version 1.9 found %q", got)
+	}
+}
+
 func TestEmptyIndex(t *testing.T) {
 	e := search.NewEngine(newMemory(clock), search.Options{Sources: func() []docseek.Source { return []docseek.Source{{Name: "docs"}} }})
 	a := ask(t, e, search.Query{Text: "anything"})
