@@ -74,15 +74,18 @@ func New(counter Counter) *Chunker {
 }
 
 // Split cuts a document. Each chunk's embedded text is at most 256 tokens long
-// with [CLS] and [SEP]. The outline has the titled sections in order.
+// with [CLS] and [SEP]. The outline has the titled sections in order; one that
+// goes on after the entries in it is there once, as it has one anchor.
 //
 // A section without text gives no chunk: its heading points at the next one, or
 // behind the last. A section of a few words is joined with the ones after it,
 // if they are below it or as short, but not if one of them is a reference
 // entry; their heading lines then stand in the chunk's text.
 func (c *Chunker) Split(doc docseek.Document) (chunks []docseek.Chunk, outline []docseek.Heading) {
+	known := make(map[string]bool)
 	head := func(s docseek.Section, chunk, offset int) {
-		if s.Title != "" {
+		if s.Title != "" && !known[s.Anchor] {
+			known[s.Anchor] = s.Anchor != ""
 			outline = append(outline, docseek.Heading{
 				Title: s.Title, Anchor: s.Anchor, Level: s.Level, Chunk: chunk, Offset: offset,
 			})

@@ -331,6 +331,21 @@ func TestEqualSectionsHaveDifferentIDs(t *testing.T) {
 	split(t, docseek.Document{URL: "https://docs.example.com/p", Title: "P", Sections: []docseek.Section{s, s, s}})
 }
 
+func TestSectionThatGoesOn(t *testing.T) {
+	around := docseek.Section{Title: "Constants", Level: 2, Anchor: "constants", Path: []string{"P", "Constants"}, Markdown: "Before the entries."}
+	entry := docseek.Section{Title: "MAX", Level: 3, Anchor: "max", Path: []string{"P", "Constants", "MAX"}, Entry: true, Markdown: "The most there can be."}
+	after := around
+	after.Markdown = "After the entries."
+	chunks, outline := chunker.New(words{}).Split(docseek.Document{URL: "https://docs.example.com/p", Title: "P", Sections: []docseek.Section{around, entry, after}})
+	if len(chunks) != 3 || chunks[2].Anchor != "constants" {
+		t.Errorf("chunks are %q", texts(chunks))
+	}
+	want := []docseek.Heading{{Title: "Constants", Anchor: "constants", Level: 2, Chunk: 0}, {Title: "MAX", Anchor: "max", Level: 3, Chunk: 1}}
+	if !reflect.DeepEqual(outline, want) {
+		t.Errorf("outline is %+v, want %+v", outline, want)
+	}
+}
+
 func TestTinySections(t *testing.T) {
 	long := strings.Repeat("A paragraph that is worth a chunk by itself. ", 6)
 	section := func(level int, title, md string) docseek.Section {
@@ -341,6 +356,8 @@ func TestTinySections(t *testing.T) {
 	}
 	entry := section(2, "E", "Short, but an entry.")
 	entry.Entry = true
+	other := entry
+	other.Anchor = "f"
 	tests := []struct {
 		name     string
 		sections []docseek.Section
@@ -352,7 +369,7 @@ func TestTinySections(t *testing.T) {
 		{"with ones beside as short", []docseek.Section{section(2, "A", "One."), section(2, "B", "Two."), section(2, "C", "Three.")}, []string{"One.\n\n## B\n\nTwo.\n\n## C\n\nThree."}, []int{0, 0, 0}},
 		{"not with a long one beside", []docseek.Section{section(2, "A", "One."), section(2, "B", long)}, []string{"One.", long}, []int{0, 1}},
 		{"not with one above", []docseek.Section{section(2, "A", "One."), section(1, "B", "Two.")}, []string{"One.", "Two."}, []int{0, 1}},
-		{"not an entry", []docseek.Section{entry, section(2, "B", "Two."), entry}, []string{entry.Markdown, "Two.", entry.Markdown}, []int{0, 1, 2}},
+		{"not an entry", []docseek.Section{entry, section(2, "B", "Two."), other}, []string{entry.Markdown, "Two.", entry.Markdown}, []int{0, 1, 2}},
 		{"not a heading named after code", []docseek.Section{name("pkg.A", "One."), name("pkg.B", "Two.")}, []string{"One.", "Two."}, []int{0, 1}},
 		{"not behind an open fence", []docseek.Section{section(1, "A", "```\nx"), section(2, "B", "Two.")}, []string{"```\nx\n```", "Two."}, []int{0, 1}},
 		{"not over the budget", []docseek.Section{section(1, "A", "One."), section(2, "B", strings.Repeat(long, 5))}, nil, []int{0, 1}},
