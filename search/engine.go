@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -136,7 +137,21 @@ func (q Query) check() (_ Query, notes []string, err error) {
 	if q.MaxChars, err = checkMaxChars(q.MaxChars); err != nil {
 		return q, nil, err
 	}
+	q.Filter.Language = strings.ToLower(q.Filter.Language)
+	q.Filter.PathPrefix = pathPrefix(q.Filter.PathPrefix)
 	return q, notes, nil
+}
+
+// pathPrefix is the path that a caller means by a prefix, which may be an
+// address or lack the slash at its start.
+func pathPrefix(prefix string) string {
+	if u, err := url.Parse(prefix); err == nil && u.Host != "" {
+		prefix = u.Path
+	}
+	if prefix = strings.Trim(strings.TrimSpace(prefix), "/"); prefix == "" {
+		return ""
+	}
+	return "/" + prefix
 }
 
 // checkMaxChars puts a size into its bounds.

@@ -726,6 +726,23 @@ func TestHints(t *testing.T) {
 	}
 }
 
+func TestFiltersAsPeopleWriteThem(t *testing.T) {
+	english, german := one(base+"docs/api/users", "Users", "list all users"), one(base+"docs/api-old/users", "Users", "list all users once")
+	english.language, german.language = "en-us", "de"
+	e, _ := site(t, english, german)
+	for _, f := range []docseek.Filter{
+		{PathPrefix: "/docs/api"},
+		{PathPrefix: "docs/api/"},
+		{PathPrefix: base + "docs/api"},
+		{Language: "EN"},
+		{Language: "en", PathPrefix: "/", Sources: []string{"docs"}},
+	} {
+		if got := urls(ask(t, e, search.Query{Text: "list users", Filter: f})); !slices.Equal(got, []string{english.url}) {
+			t.Errorf("%+v let through %q", f, got)
+		}
+	}
+}
+
 func TestOneVersionStandsForAll(t *testing.T) {
 	var pages []page
 	for _, version := range []string{"", "v1.9/", "v1.10/", "next/"} {

@@ -17,6 +17,7 @@ const staleAfter = 2
 // List lists the sources with their state, or the pages of one source. What is
 // wrong with the query itself is an [InputError].
 func (e *Engine) List(ctx context.Context, q ListQuery) (Listing, error) {
+	q.PathPrefix = pathPrefix(q.PathPrefix)
 	identity := []string{q.Source, q.PathPrefix}
 	var at cursor
 	if q.Cursor != "" {
