@@ -278,7 +278,7 @@ func (p *page) partByWords(n *html.Node) part {
 	}
 	switch {
 	case s.text <= 40 && s.own() == 0 && n.DataAtom == atom.A:
-		if pageAction.MatchString(flatText(n)) {
+		if standsAlone(n) && pageAction.MatchString(flatText(n)) {
 			return chrome
 		}
 	case s.text <= 150 && is(n, atom.Div, atom.P, atom.Section, atom.Aside, atom.Fieldset):
@@ -301,10 +301,20 @@ func (p *page) partByWords(n *html.Node) part {
 }
 
 var (
-	pageAction  = regexp.MustCompile(`(?i)^\W*(?:(?:edit|improve|suggest (?:an? )?(?:edits?|changes?)(?: (?:to|on))?|fix|report (?:an? )?(?:issue|problem|bug)s?(?: (?:with|on|about))?|view(?: source)?(?: of)?|open an issue (?:with|on|about)|print|download)\s+(?:(?:this|the)\s+)?(?:page|doc|docs|article|section|documentation|content|source)?(?:\s*(?:on|in|at) (?:github|gitlab|bitbucket|codeberg))?|(?:edit|view|find us|report an issue|view source|show source|page source|source)\s+on (?:github|gitlab|bitbucket|codeberg)|(?:view|show|page) (?:page )?source|skip to (?:main |primary )?(?:content|navigation)|back to top|return to top|scroll to top|copy page|copy (?:link|code)|suggest edits?|raise issue|report an issue)\W*$`)
+	pageAction  = regexp.MustCompile(`(?i)^\W*(?:(?:edit|improve|fix|suggest (?:an? )?(?:edits?|changes?)(?: (?:to|on|for))?|report (?:an? )?(?:issue|problem|bug)s?(?: (?:with|on|about|in))?|open an issue (?:with|on|about))\s+(?:this|the)\s+(?:page|docs?|article|section|documentation|content|source)(?:\s+(?:on|in|at) (?:github|gitlab|bitbucket|codeberg))?|(?:edit|view|report (?:an )?issue|view source|show source|page source)\s+on (?:github|gitlab|bitbucket|codeberg)|edit(?: this)? page|(?:view|show) (?:page )?source|page source|skip to (?:main |primary )?(?:content|navigation)|(?:back|return|scroll) to top|copy (?:page|link|code)|suggest edits?|raise issue|report an issue)\W*$`)
 	lastChange  = regexp.MustCompile(`(?i)^(?:this page was )?last (?:updated|modified|edited|changed|built|reviewed|generated)\b.{0,40}\d`)
-	askFeedback = regexp.MustCompile(`(?i)^(?:was|is|did|do|does|were|how|rate)\b[^?]{0,40}\b(?:this (?:page|article|section|document|documentation|doc|topic|content|guide|information|answer)|these docs)\b[^.?]{0,30}(?:helpful|useful|help(?: you)?|answer|find|problem|like)?[^.?]{0,30}\?`)
+	askFeedback = regexp.MustCompile(`(?i)^(?:(?:was|is|did|does|were|are|do you find)\b[^.?]{0,30}\b(?:this|these|it)\b[^.?]{0,40}\b(?:helpful|useful|help(?: you)?|answer your question|what you (?:were|are) looking for)\b[^.?]{0,30}\?|how (?:helpful|useful) (?:was|is) (?:this|it)\b[^.?]{0,40}\?|(?:how would you )?rate this (?:page|article|topic|document)\b)`)
 )
+
+// standsAlone reports whether an inline element is no part of a text.
+func standsAlone(n *html.Node) bool {
+	for c := n.Parent.FirstChild; c != nil; c = c.NextSibling {
+		if c.Type == html.TextNode && !wordless(c.Data) {
+			return false
+		}
+	}
+	return true
+}
 
 // stepLinks reports whether at least two of the links of n lead a step through
 // a book, and nothing but such links and the titles of their pages stands in it.

@@ -181,6 +181,41 @@ func TestNothingVisibleIsLostAltogether(t *testing.T) {
 	}
 }
 
+func TestPageControlsByTheirWords(t *testing.T) {
+	gone := []string{
+		`<div>Was this page helpful? <a href="#">Yes</a> <a href="#">No</a></div>`,
+		`<p>Did this article answer your question?</p>`,
+		`<p>How useful was this topic?</p>`,
+		`<div><a href="/e">Edit this page on GitHub</a></div>`,
+		`<p><a href="/s">View page source</a></p>`,
+		`<p>Last updated on May 4, 2026</p>`,
+		`<p><a href="a">← Previous</a> | <a href="b">Up</a> | <a href="c">Next →</a></p>`,
+		`<ul><li><a href="#a">A</a></li><li><a href="#b">B</a></li><li><a href="#c">C</a></li></ul>`,
+	}
+	kept := []string{
+		`<p>How is this document organised? By topic.</p>`,
+		`<p>Is this section needed? Read on, it is useful to know.</p>`,
+		`<p>To change it, <a href="/e">edit this page</a> in the editor.</p>`,
+		`<p>Last updated rows win.</p>`,
+		`<p>See <a href="a">previous</a> and <a href="b">next</a> about how iterators step through a list.</p>`,
+		`<ul><li><a href="/a">A</a></li><li><a href="/b">B</a></li><li><a href="/c">C</a></li></ul>`,
+		`<ul><li><a href="#a">a</a> does this</li><li><a href="#b">b</a> that</li><li><a href="#c">c</a> too</li></ul>`,
+		`<div class="header">Content in a header</div>`,
+	}
+	text := `<p>` + strings.Repeat("The page has a text. ", 20) + `</p>`
+	alone := markdown(t, "<main>"+text+"</main>")
+	for _, s := range gone {
+		if got := markdown(t, "<main>"+text+s+"</main>"); got != alone {
+			t.Errorf("%s leaves %q", s, strings.TrimPrefix(got, alone))
+		}
+	}
+	for _, s := range kept {
+		if got := markdown(t, "<main>"+text+s+"</main>"); len(got) < len(alone)+4 {
+			t.Errorf("%s is lost", s)
+		}
+	}
+}
+
 func TestTabsAndDetailsAreKept(t *testing.T) {
 	got := markdown(t, `<main><h1>Install</h1>
 <div class="tabs"><div role="tablist"><button role="tab" aria-controls="p1">npm</button><button role="tab" aria-controls="p2">yarn</button><button role="tab" aria-controls="p3">pnpm</button></div>

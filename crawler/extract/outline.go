@@ -340,11 +340,15 @@ func related(id, title string) bool {
 	return a != "" && b != "" && (a == b || len(a) > 3 && strings.Contains(b, a) && 2*len(a) >= len(b))
 }
 
+// indexTarget matches the ids that the entries of an index point at; they are
+// counted, so they are not those of what they stand in.
+var indexTarget = regexp.MustCompile(`^index-\d+$`)
+
 // innerAnchor is the id of an anchor or a span inside n.
 func (p *page) innerAnchor(n *html.Node) string {
 	for e := range elements(n) {
 		if is(e, atom.A, atom.Span) && !hasClass(e, "indexterm") {
-			if id := p.ownID(e); id != "" {
+			if id := p.ownID(e); id != "" && !indexTarget.MatchString(id) {
 				return id
 			}
 		}

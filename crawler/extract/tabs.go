@@ -11,7 +11,7 @@ import (
 // is kept although it may be hidden, and its label with it. The rows of tabs go.
 func (p *page) labelPanels() {
 	byID := map[string]*html.Node{}
-	var lists, radios, orphans []*html.Node
+	var lists, buttons, radios, orphans []*html.Node
 	for n := range elements(p.body) {
 		if id := attr(n, "id"); id != "" {
 			if _, taken := byID[id]; !taken {
@@ -24,8 +24,8 @@ func (p *page) labelPanels() {
 			lists = append(lists, n)
 		case role == "tabpanel" || hasClass(n, "tab-pane", "tabs-panel"):
 			orphans = append(orphans, n)
-		case n.DataAtom == atom.Button && hasAttr(n, "aria-expanded"):
-			radios = append(radios, n)
+		case (n.DataAtom == atom.Button || role == "button") && hasAttr(n, "aria-expanded"):
+			buttons = append(buttons, n)
 		case n.DataAtom == atom.Input && attr(n, "type") == "radio" && n.Parent != nil:
 			if last := len(radios) - 1; last < 0 || radios[last] != n.Parent {
 				radios = append(radios, n.Parent)
@@ -35,12 +35,11 @@ func (p *page) labelPanels() {
 	for _, list := range lists {
 		p.labelByRole(list, byID)
 	}
+	for _, n := range buttons {
+		p.labelByButton(n, byID)
+	}
 	for _, n := range radios {
-		if n.DataAtom == atom.Button {
-			p.labelByButton(n, byID)
-		} else {
-			p.labelByRadio(n)
-		}
+		p.labelByRadio(n)
 	}
 	for _, n := range orphans {
 		if _, done := p.labels[n]; done {
@@ -120,10 +119,9 @@ func collectPanels(n *html.Node, panels *[]*html.Node) {
 
 // labelByRadio follows the pattern without scripts: radio buttons, their
 // labels, and as many panels, after the labels or each after its own.
-func (p *page) labelByRadio(inputs *html.Node) {
-	set := inputs
-	labels := labelsIn(inputs)
-	if len(labels) == 0 || inputs.DataAtom == atom.Label || inputs.DataAtom == atom.Li {
+func (p *page) labelByRadio(set *html.Node) {
+	labels := labelsIn(set)
+	if len(labels) == 0 {
 		for c := range children(set) {
 			labels = append(labels, labelsIn(c)...)
 		}
