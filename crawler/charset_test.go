@@ -3,6 +3,7 @@ package crawler
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
@@ -53,4 +54,17 @@ func TestDecodeText(t *testing.T) {
 	if want := "日本語の文書\ufffd日本語"; err != nil || string(got) != want {
 		t.Errorf("one bad byte: %q, %v", got, err)
 	}
+}
+
+func FuzzDecodeText(f *testing.F) {
+	f.Add([]byte("\xff\xfea\x00"), "text/html; charset=utf-8")
+	f.Add([]byte("<meta charset=shift_jis>\x93\xfa\x96{"), "text/html")
+	f.Add([]byte("\x1b$B8\x00"), "text/html; charset=iso-2022-kr")
+	f.Add([]byte("caf\xe9"), "text/plain; charset=")
+	f.Fuzz(func(t *testing.T, body []byte, contentType string) {
+		text, name, err := decodeText(body, contentType)
+		if err == nil && (!utf8.Valid(text) || name == "") {
+			t.Fatalf("%q from %q, named %q", text, body, name)
+		}
+	})
 }

@@ -43,6 +43,10 @@ func (c *Crawler) crawl(ctx context.Context, src docseek.Source, known func(stri
 	return r.summarize(), err
 }
 
+// maxRejected bounds the URLs out of scope that get a result of their own; a
+// warning counts them all.
+const maxRejected = 20_000
+
 // maxUnlisted bounds the pages that are remembered for not being in the sitemap.
 const maxUnlisted = 1000
 
@@ -74,6 +78,9 @@ type run struct {
 	memo       map[string]string
 
 	done, pages, needJS int
+	// rejected are URLs of a sitemap that are not part of the source. They are
+	// apart from fates, lest a long list of them takes the room of the others.
+	rejected map[string]bool
 	// unlisted are pages that links lead to and the sitemap does not list.
 	unlisted map[string]bool
 	// incomplete is set when something in scope was not asked for, or could not
@@ -139,7 +146,7 @@ func newRunState(opts Options, src docseek.Source, sc *scope, known func(string)
 		src: src, scope: sc, langs: newLanguages(src.Languages), known: known, visit: visit,
 		maxPages: orDefault(src.MaxPages, opts.MaxPages),
 		fates:    map[string]Fate{}, contents: map[content]bool{}, alternates: map[string]string{},
-		variants: map[string]*variants{}, memo: map[string]string{}, unlisted: map[string]bool{},
+		variants: map[string]*variants{}, memo: map[string]string{}, unlisted: map[string]bool{}, rejected: map[string]bool{},
 	}
 }
 
@@ -219,7 +226,9 @@ func (r *run) recall(t *task) Known {
 
 // emit hands a URL's result over.
 func (r *run) emit(ctx context.Context, t *task, o outcome, links []string) error {
-	r.fates[t.url] = o.fate
+	if !r.rejected[t.url] {
+		r.fates[t.url] = o.fate
+	}
 	r.done++
 	result := Result{
 		URL: t.url, Fate: o.fate, Reason: o.reason, Links: links,

@@ -139,7 +139,10 @@ func (f Fate) String() string {
 	}
 }
 
-// Result is what became of one URL.
+// Result is what became of one URL: of each that was asked for, and of each that
+// would have been if a rule did not refuse it. Of links that lead out of the
+// scope nothing is said; of URLs out of scope that a sitemap lists, the first
+// 20,000 have a result.
 type Result struct {
 	// URL is canonical; see [Canonical].
 	URL  string

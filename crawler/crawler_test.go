@@ -983,3 +983,66 @@ func TestTranslationsThatPagesDeclare(t *testing.T) {
 		t.Errorf("a start in another language leads nowhere: %v", x.reasons())
 	}
 }
+
+func TestMuchOutOfScopeTakesNoRoom(t *testing.T) {
+	site := fakesite.Start(t, "-- /docs/index.html --\n<h1>Docs</h1><p>Start here.</p>\n-- /docs/a.html --\n<h1>A</h1><p>Page A.</p>\n")
+	var list strings.Builder
+	for i := range 500 {
+		fmt.Fprintf(&list, "<url><loc>/shop/%d</loc></url>", i)
+	}
+	if err := site.Set("/sitemap.xml", "<urlset>"+list.String()+"<url><loc>/shop/1</loc></url><url><loc>http://</loc></url><url><loc>/docs/a.html</loc></url></urlset>"); err != nil {
+		t.Fatal(err)
+	}
+	c := newCrawler(t, func(o *crawler.Options) { o.MaxURLs = 5 })
+	x := crawl(t, c, docseek.Source{Start: site.URL("/docs/")}, nil)
+	if x.err != nil || !x.summary.Complete || x.reasons()["out_of_scope"] != 500 {
+		t.Errorf("%v %+v %v", x.err, x.summary, x.reasons())
+	}
+	wantPaths(t, "fetched", x.urls(site.Base, crawler.Fetched, ""), "/docs/", "/docs/a.html")
+	if w := x.summary.Warnings; len(w) != 1 || !strings.HasPrefix(w[0], "502 of the 503 URLs") {
+		t.Errorf("warnings %q", w)
+	}
+}
+
+func TestRedirects(t *testing.T) {
+	site := fakesite.Start(t, `
+-- /sitemap.xml --
+<urlset><url><loc>/ok</loc></url><url><loc>/self</loc></url><url><loc>/a</loc></url><url><loc>/hop?n=1</loc></url>
+<url><loc>/nowhere</loc></url><url><loc>/script</loc></url><url><loc>/secret</loc></url><url><loc>/blog</loc></url></urlset>
+-- /robots.txt --
+User-agent: *
+Disallow: /private/
+-- /ok status=307 location=/page.html#part --
+-- /page.html --
+<h1>Page</h1><p>Where it all leads.</p>
+-- /self status=301 location=/self?utm_source=self --
+-- /a status=302 location=/b --
+-- /b status=302 location=/a --
+-- /nowhere status=301 --
+-- /script status=301 location=javascript:alert(1) --
+-- /secret status=302 location=/private/x.html --
+-- /blog status=302 location=/news/x.html --
+`)
+	site.Handle("/hop", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n, _ := strconv.Atoi(r.URL.Query().Get("n"))
+		http.Redirect(w, r, fmt.Sprintf("/hop?n=%d", n+1), http.StatusFound)
+	}))
+	x := mustCrawl(t, docseek.Source{Start: site.URL("/sitemap.xml"), Exclude: []string{"/news/**"}})
+	wantPaths(t, "fetched", x.urls(site.Base, crawler.Fetched, ""), "/page.html")
+	got := map[string]string{}
+	for u, r := range x.results {
+		if path := strings.TrimPrefix(u, site.Base); !strings.HasPrefix(path, "/hop") && r.Fate == crawler.Refused {
+			got[path] = r.Reason
+		}
+	}
+	want := map[string]string{
+		"/ok": "redirect", "/self": "redirect_loop", "/a": "redirect", "/b": "redirect", "/nowhere": "bad_redirect",
+		"/script": "bad_redirect", "/secret": "redirect", "/private/x.html": "robots", "/blog": "excluded",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("reasons (-want +got):\n%s", diff)
+	}
+	if n := x.reasons()["redirect_limit"]; n != 1 || site.Count("/hop?n=11") != 1 || site.Count("/hop?n=12") != 0 {
+		t.Errorf("an endless chain: %v", x.reasons())
+	}
+}

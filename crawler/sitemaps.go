@@ -23,9 +23,10 @@ type sitemapReader struct {
 	met   map[string]bool
 	// entries are the pages listed, usable those in scope.
 	entries, usable int
-	outside         map[string]int // out of scope, by origin and first directory
-	examples        []string
-	failure         error // of the first document
+	// outside counts the pages that are out of scope; examples are some of them.
+	outside  int
+	examples []string
+	failure  error // of the first document
 }
 
 type child struct {
@@ -34,7 +35,7 @@ type child struct {
 }
 
 func newSitemapReader(r *run) *sitemapReader {
-	return &sitemapReader{run: r, met: map[string]bool{}, outside: map[string]int{}}
+	return &sitemapReader{run: r, met: map[string]bool{}}
 }
 
 // read reads the sitemaps, breadth first. An error ends the crawl; a sitemap
@@ -127,7 +128,9 @@ func (s *sitemapReader) document(ctx context.Context, c child, first bool) error
 		}
 		loc, err := Canonical(e.Loc, base)
 		if err != nil {
-			s.outside["unusable addresses"]++
+			s.entries++
+			s.outside++
+			s.example(e.Loc)
 			return nil //nolint:nilerr // one bad entry is no reason to leave the others
 		}
 		loc = s.scope.fold(loc)
@@ -182,38 +185,32 @@ func (s *sitemapReader) entry(ctx context.Context, loc string, e sitemap.Entry) 
 		return nil
 	}
 	if reason == "out_of_scope" {
-		s.outside[place(u)]++
-		if len(s.examples) < 3 {
-			s.examples = append(s.examples, loc)
-		}
+		s.outside++
+		s.example(loc)
 	}
-	if len(s.fates) >= s.opts.MaxURLs {
+	if s.rejected[loc] || len(s.rejected) >= maxRejected {
 		return nil
 	}
-	s.fates[loc] = 0
+	s.rejected[loc] = true
 	if err := s.emit(ctx, &task{url: loc}, refused(reason), nil); err != nil {
 		return &fatalError{err}
 	}
 	return nil
 }
 
-// place is where an address lies, roughly.
-func place(u *url.URL) string {
-	first, _, deeper := strings.Cut(strings.TrimPrefix(u.EscapedPath(), "/"), "/")
-	if !deeper {
-		return originOf(u) + "/"
+// maxExamples bounds the addresses that a warning names.
+const maxExamples = 3
+
+func (s *sitemapReader) example(loc string) {
+	if len(s.examples) < maxExamples {
+		s.examples = append(s.examples, loc)
 	}
-	return originOf(u) + "/" + first + "/"
 }
 
 // report warns when much of what the sitemap lists is not in scope.
 func (s *sitemapReader) report() {
-	out := 0
-	for _, n := range s.outside {
-		out += n
-	}
-	if out*100 > s.entries*maxOutOfScope {
-		s.warnf("%d of the %d URLs that the sitemap lists are out of scope, such as %s", out, s.entries, strings.Join(s.examples, ", "))
+	if s.outside*100 > s.entries*maxOutOfScope {
+		s.warnf("%d of the %d URLs that the sitemap lists are out of scope, such as %s", s.outside, s.entries, strings.Join(s.examples, ", "))
 	}
 }
 
