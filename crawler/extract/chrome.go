@@ -78,6 +78,9 @@ func (p *page) markBelow(n *html.Node, inMain bool, known []*html.Node) {
 		if is(c, atom.Pre) {
 			continue
 		}
+		if headingLevel(c) > 1 && !contentsTitle.MatchString(flatText(c)) {
+			p.begun = true
+		}
 		inside := inMain || is(c, atom.Main, atom.Article) || attr(c, "role") == "main" || slices.Contains(known, c)
 		if k := p.partOf(c, inMain); k != content && p.mayDrop(c) {
 			p.parts[c] = k
@@ -147,7 +150,7 @@ func (p *page) partOf(n *html.Node, inMain bool) part {
 		if k := partByName(name); k != content {
 			return k
 		}
-		if !inMain && pageFrame(name) && !holdsTitle(n) {
+		if !inMain && !inlineTag(n) && pageFrame(name) && !holdsTitle(n) {
 			return chrome
 		}
 		if c == "contents" && hasClass(n, "local", "topic") {
@@ -270,7 +273,7 @@ func mixed(s string) bool {
 
 // partByWords tells small elements by what they say: the plea for feedback,
 // the link to edit the page, the line of links to the pages before and after,
-// the list of links into this very page.
+// the list of links into this very page before its first section.
 func (p *page) partByWords(n *html.Node) part {
 	s, measured := p.size[n]
 	if !measured || s.text == 0 || headingLevel(n) > 0 {
@@ -293,7 +296,7 @@ func (p *page) partByWords(n *html.Node) part {
 		if is(n, atom.Div, atom.P, atom.Table, atom.Ul) && 3*s.link >= 2*s.text && s.text <= 400 && stepLinks(n) {
 			return chrome
 		}
-		if is(n, atom.Ul, atom.Ol) && 100*s.link >= 95*s.text && p.pointsInside(n, 3) {
+		if !p.begun && is(n, atom.Ul, atom.Ol) && 100*s.link >= 95*s.text && p.pointsInside(n, 3) {
 			return chrome
 		}
 	}

@@ -81,7 +81,8 @@ type page struct {
 	gone      map[*html.Node]bool   // rows of tabs, which the labels replace
 	parts     map[*html.Node]part
 	size      map[*html.Node]size
-	all       size
+	all       size // of the whole page
+	begun     bool // a heading below the title was met, while chrome is marked
 	isRoot    map[*html.Node]bool
 	titles    map[*html.Node]bool // titles that are not written as headings
 	outline   outline

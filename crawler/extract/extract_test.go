@@ -201,6 +201,7 @@ func TestPageControlsByTheirWords(t *testing.T) {
 		`<ul><li><a href="/a">A</a></li><li><a href="/b">B</a></li><li><a href="/c">C</a></li></ul>`,
 		`<ul><li><a href="#a">a</a> does this</li><li><a href="#b">b</a> that</li><li><a href="#c">c</a> too</li></ul>`,
 		`<div class="header">Content in a header</div>`,
+		`<h2>S</h2><ul><li><a href="#a">A</a></li><li><a href="#b">B</a></li><li><a href="#c">C</a></li></ul>`,
 	}
 	text := `<p>` + strings.Repeat("The page has a text. ", 20) + `</p>`
 	alone := markdown(t, "<main>"+text+"</main>")
