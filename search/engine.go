@@ -20,9 +20,14 @@ import (
 
 // QueryEmbedder embeds queries with one model.
 type QueryEmbedder interface {
-	// EmbedQuery returns the query's vector, of length 1.
+	// EmbedQuery returns the query's vector, of length 1. ErrOtherModel when the
+	// model turns out to be another than the one that was asked for.
 	EmbedQuery(ctx context.Context, text string) ([]float32, error)
 }
+
+// ErrOtherModel means that the model at hand is not the one that an index was
+// embedded with.
+var ErrOtherModel = errors.New("the index was embedded with another model")
 
 // Options are what an engine is told beside its store. The zero value searches
 // by words in all that the store holds.
@@ -370,12 +375,15 @@ func (e *Engine) embed(ctx context.Context, sources []SourceInfo, text string) (
 }
 
 func (e *Engine) embedWith(ctx context.Context, fingerprint, text string) (vector []float32, reason string) {
+	const otherModel = "the model that it was embedded with is not configured; reindex it"
 	embedder := e.opts.Embedder(fingerprint)
 	if embedder == nil {
-		return nil, "the model that it was embedded with is not configured; reindex it"
+		return nil, otherModel
 	}
 	vector, err := embedder.EmbedQuery(ctx, text)
 	switch {
+	case errors.Is(err, ErrOtherModel):
+		return nil, otherModel
 	case err != nil:
 		e.opts.Log.WarnContext(ctx, "embedding a query failed", slog.String("fingerprint", fingerprint), slog.Any("error", err))
 		if errors.Is(err, context.DeadlineExceeded) {

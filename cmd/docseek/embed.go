@@ -52,12 +52,10 @@ func (a *app) embedTexts(ctx context.Context, texts []string, file string, query
 	if err != nil {
 		return err
 	}
-	p := a.newParts(c)
-	model, options, err := p.model(ctx)
+	service, err := a.newParts(c).embedder(ctx, nil)
 	if err != nil {
 		return err
 	}
-	service := embed.NewService(model, options)
 	out := bufio.NewWriter(a.out)
 	defer func() { err = errors.Join(err, out.Flush()) }()
 	lines := json.NewEncoder(out)

@@ -64,39 +64,39 @@ func (p *parts) close(err *error) {
 	}
 }
 
-// model is the configured embedder, and how it likes to be asked.
-func (p *parts) model(ctx context.Context) (embed.Embedder, embed.Options, error) {
-	o := embed.Options{Log: p.log, BatchTexts: p.config.Embedder.Batch}
-	if p.config.Embedder.Provider == config.Builtin {
-		m, err := p.builtin()
+// embedder opens the configured embedder; cache may be nil.
+func (p *parts) embedder(ctx context.Context, cache embed.Cache) (*embed.Service, error) {
+	c := p.config.Embedder
+	o := embed.Options{Log: p.log, BatchTexts: c.Batch, Cache: cache}
+	if c.Provider == config.Builtin {
+		model, err := p.builtin()
 		if err != nil {
-			return nil, o, fmt.Errorf("load the builtin model: %w", err)
+			return nil, fmt.Errorf("load the builtin model: %w", err)
 		}
-		return m, o, nil
+		return embed.NewService(model, o), nil
 	}
-	e := p.config.Embedder
-	m, err := openai.Open(ctx, openai.Options{
-		BaseURL: e.BaseURL, APIKey: e.APIKey.Reveal(), Model: e.Model, Dimensions: e.Dimensions,
-		QueryPrefix: e.QueryPrefix, PassagePrefix: e.PassagePrefix,
-	})
-	if err != nil {
-		return nil, o, err
-	}
-	o.Concurrency = 4
-	return m, o, nil
+	o.Concurrency = apiConcurrency
+	return embed.Open(ctx, func(ctx context.Context) (embed.Embedder, error) {
+		return openai.Open(ctx, openai.Options{
+			BaseURL: c.BaseURL, APIKey: c.APIKey.Reveal(), Model: c.Model, Dimensions: c.Dimensions,
+			QueryPrefix: c.QueryPrefix, PassagePrefix: c.PassagePrefix,
+		})
+	}, o)
 }
+
+// apiConcurrency is how many requests an embedding API gets at once.
+const apiConcurrency = 4
 
 // indexer is what makes runs. Close what it returns.
 func (p *parts) indexer(ctx context.Context) (*indexer.Indexer, func() error, error) {
-	model, options, err := p.model(ctx)
+	cache, err := embed.OpenDiskCache(ctx, filepath.Join(p.dir, "vectors"), 0)
 	if err != nil {
 		return nil, nil, err
 	}
-	cache, err := embed.OpenDiskCache(ctx, filepath.Join(p.dir, "vectors"), 0)
+	service, err := p.embedder(ctx, cache)
 	if err != nil {
-		return nil, nil, fmt.Errorf("open the cache of vectors: %w", err)
+		return nil, nil, errors.Join(err, cache.Close())
 	}
-	options.Cache = cache
 	c, err := crawler.New(crawler.Options{Version: version(), Logger: p.log})
 	if err != nil {
 		return nil, nil, errors.Join(err, cache.Close())
@@ -106,7 +106,7 @@ func (p *parts) indexer(ctx context.Context) (*indexer.Indexer, func() error, er
 		return nil, nil, errors.Join(fmt.Errorf("load the builtin tokenizer: %w", err), cache.Close())
 	}
 	return indexer.New(indexer.Parts{
-		Crawler: c, Chunker: chunker.New(tokens.Tokenizer()), Embedder: embed.NewService(model, options),
+		Crawler: c, Chunker: chunker.New(tokens.Tokenizer()), Embedder: service,
 		Store: p.store, Analyzer: lexical.New(), Log: p.log, Now: time.Now,
 	}), cache.Close, nil
 }
@@ -136,32 +136,28 @@ func (p *parts) served() func() []docseek.Source {
 // retryModel is how long a model that could not be loaded is left alone.
 const retryModel = 30 * time.Second
 
+// queryEmbedder gives the engine the configured embedder. It is opened with the
+// first query that needs it; one that could not be opened is left alone for a while.
 func (p *parts) queryEmbedder() func(fingerprint string) search.QueryEmbedder {
-	var mu sync.Mutex
-	var service *embed.Service
-	var failed time.Time
-	return func(fingerprint string) search.QueryEmbedder {
-		mu.Lock()
-		defer mu.Unlock()
-		if service == nil {
-			if time.Since(failed) < retryModel {
-				return nil
-			}
-			ctx, cancel := context.WithTimeout(context.Background(), search.DefaultEmbedTimeout)
-			defer cancel()
-			model, options, err := p.model(ctx)
-			if err != nil {
-				failed = time.Now()
-				p.log.Warn("the embedder is not at hand, searching by words", slog.Any("error", err))
-				return nil
-			}
-			service = embed.NewService(model, options)
-		}
-		if indexer.Fingerprint(service) != fingerprint {
-			return nil
-		}
-		return service
+	service := embed.NewLazy(func(ctx context.Context) (*embed.Service, error) { return p.embedder(ctx, nil) }, retryModel)
+	return func(fingerprint string) search.QueryEmbedder { return queries{service, fingerprint} }
+}
+
+// queries embeds queries for the vectors of one fingerprint.
+type queries struct {
+	service     *embed.Lazy[*embed.Service]
+	fingerprint string
+}
+
+func (q queries) EmbedQuery(ctx context.Context, text string) ([]float32, error) {
+	service, err := q.service.Get(ctx)
+	if err != nil {
+		return nil, err
 	}
+	if now := indexer.Fingerprint(service); now != q.fingerprint {
+		return nil, fmt.Errorf("%w: %s", search.ErrOtherModel, embed.Changed(q.fingerprint, now))
+	}
+	return service.EmbedQuery(ctx, text)
 }
 
 // sources are those that a command works on: the configured ones, or without
