@@ -115,21 +115,32 @@ func frontMatter(body []byte) (title string, rest []byte) {
 }
 
 var (
+	// ":::note[Title]" of Docusaurus, "::: tip Title" of VitePress.
 	containerOpen = regexp.MustCompile(`^\s*:::+\s*\{?\.?([a-zA-Z]+)\}?(?:\[([^\]]*)\]|\s+([^{]*))?`)
 	containerEnd  = regexp.MustCompile(`^\s*:::+\s*$`)
-	codeFence     = regexp.MustCompile("^\\s*(```+|~~~+)")
-	moduleLine    = regexp.MustCompile(`^(?:import\s.+\sfrom\s+['"].+|import\s+['"].+|export\s+(?:const|default|function)\s.+)$`)
+	// "!!! note", "??? tip "Title"", "=== "Tab"" of MkDocs: what is indented belongs to it.
+	indentedOpen = regexp.MustCompile(`^( *)(?:!!!|\?\?\?\+?) +([a-zA-Z]+)[^"]*(?:"([^"]*)")?\s*$`)
+	tabOpen      = regexp.MustCompile(`^( *)===[!+]? +"([^"]+)"\s*$`)
+	// "> [!NOTE]" of GitHub.
+	alertLine  = regexp.MustCompile(`^(\s*(?:>\s*)+)\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\]\s*$`)
+	codeFence  = regexp.MustCompile("^\\s*(```+|~~~+)")
+	moduleLine = regexp.MustCompile(`^(?:import\s.+\sfrom\s+['"].+|import\s+['"].+|export\s+(?:const|default|function)\s.+)$`)
 )
 
-// containers writes the ":::note" blocks of Markdown pages as HTML, and leaves
+// containers writes the notes and tabs of Markdown dialects as HTML, and leaves
 // the import lines of MDX out.
 func containers(body []byte) []byte {
 	var b bytes.Buffer
 	b.Grow(len(body))
+	writeContainers(&b, strings.Split(strings.ReplaceAll(string(body), "\r\n", "\n"), "\n"), 0)
+	return b.Bytes()
+}
+
+func writeContainers(b *bytes.Buffer, lines []string, depth int) {
 	fence := ""
-	for text := range strings.Lines(string(body)) {
-		bare := strings.TrimRight(text, "\r\n")
-		if m := codeFence.FindStringSubmatch(bare); m != nil {
+	for i := 0; i < len(lines); i++ {
+		line := lines[i]
+		if m := codeFence.FindStringSubmatch(line); m != nil {
 			switch {
 			case fence == "":
 				fence = m[1]
@@ -137,25 +148,67 @@ func containers(body []byte) []byte {
 				fence = ""
 			}
 		}
-		switch {
-		case fence != "":
-			b.WriteString(text)
-		case containerEnd.MatchString(bare):
+		if fence != "" {
+			b.WriteString(line + "\n")
+			continue
+		}
+		if m := indentedOpen.FindStringSubmatch(line); m != nil && depth < maxNested {
+			inner := indented(lines[i+1:], len(m[1])+4)
+			openNote(b, m[2], m[3])
+			writeContainers(b, inner, depth+1)
 			b.WriteString("\n</div>\n\n")
-		case containerOpen.MatchString(bare):
-			m := containerOpen.FindStringSubmatch(bare)
-			fmt.Fprintf(&b, "\n<div class=\"admonition %s\">\n", strings.ToLower(m[1]))
-			if title := strings.TrimSpace(m[2] + m[3]); title != "" {
-				fmt.Fprintf(&b, "<p class=\"admonition-title\">%s</p>\n", html.EscapeString(title))
-			}
+			i += len(inner)
+			continue
+		}
+		if m := tabOpen.FindStringSubmatch(line); m != nil && depth < maxNested {
+			inner := indented(lines[i+1:], len(m[1])+4)
+			fmt.Fprintf(b, "\n<p><strong>%s</strong></p>\n\n", html.EscapeString(m[2]))
+			writeContainers(b, inner, depth+1)
 			b.WriteByte('\n')
-		case moduleLine.MatchString(bare):
+			i += len(inner)
+			continue
+		}
+		switch {
+		case containerEnd.MatchString(line):
+			b.WriteString("\n</div>\n\n")
+		case containerOpen.MatchString(line):
+			m := containerOpen.FindStringSubmatch(line)
+			openNote(b, m[1], m[2]+m[3])
+		case alertLine.MatchString(line):
+			m := alertLine.FindStringSubmatch(line)
+			fmt.Fprintf(b, "%s**%s**\n%s\n", m[1], kindWord(strings.ToLower(m[2])), m[1])
+		case moduleLine.MatchString(line):
 			b.WriteByte('\n')
 		default:
-			b.WriteString(text)
+			b.WriteString(line + "\n")
 		}
 	}
-	return b.Bytes()
+}
+
+func openNote(b *bytes.Buffer, kind, title string) {
+	fmt.Fprintf(b, "\n<div class=\"admonition %s\">\n", strings.ToLower(kind))
+	if title = strings.TrimSpace(title); title != "" {
+		fmt.Fprintf(b, "<p class=\"admonition-title\">%s</p>\n", html.EscapeString(title))
+	}
+	b.WriteByte('\n')
+}
+
+// indented returns the lines that belong to an opening line: those indented by
+// at least so many spaces, without these, and blank ones.
+func indented(lines []string, by int) []string {
+	var inner []string
+	prefix := strings.Repeat(" ", by)
+	for _, l := range lines {
+		switch {
+		case strings.HasPrefix(l, prefix):
+			inner = append(inner, l[by:])
+		case strings.TrimSpace(l) == "":
+			inner = append(inner, "")
+		default:
+			return inner
+		}
+	}
+	return inner
 }
 
 // fromText sets plain text as HTML: paragraphs where lines begin at the
