@@ -88,7 +88,7 @@ func (p *parts) embedder(ctx context.Context, cache embed.Cache) (*embed.Service
 const apiConcurrency = 4
 
 // indexer is what makes runs. Close what it returns.
-func (p *parts) indexer(ctx context.Context) (*indexer.Indexer, func() error, error) {
+func (p *parts) newIndexer(ctx context.Context) (*indexer.Indexer, func() error, error) {
 	cache, err := embed.OpenDiskCache(ctx, filepath.Join(p.dir, "vectors"), 0)
 	if err != nil {
 		return nil, nil, err

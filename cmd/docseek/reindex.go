@@ -64,7 +64,7 @@ func (a *app) reindex(ctx context.Context, urls, names []string, o indexer.Optio
 	if len(sources) == 0 {
 		return usagef("there is nothing to index: give the URL of a sitemap or page, or a configuration with sources")
 	}
-	ix, closeCache, err := p.indexer(ctx)
+	ix, closeCache, err := p.newIndexer(ctx)
 	if err != nil {
 		return err
 	}

@@ -119,13 +119,9 @@ func (a *app) serve(ctx context.Context, c config.Config, flags serveFlags, read
 		})
 	}
 	if !plan.Off() && len(sources) > 0 {
-		ix, closeCache, err := p.indexer(ctx)
-		if err != nil {
-			stop()
-			return errors.Join(err, group.Wait())
-		}
-		defer func() { err = errors.Join(err, closeCache()) }()
-		jobs, indexed := a.jobs(p, ix, sources)
+		runs := &runner{parts: p}
+		defer func() { err = errors.Join(err, runs.close()) }()
+		jobs, indexed := a.jobs(runs, sources)
 		group.Go(func() error {
 			plan.Run(ctx, jobs)
 			return nil
@@ -158,9 +154,63 @@ func (a *app) reserveStdout() io.Writer {
 	return a.out
 }
 
-// jobs are what the scheduler runs: one per source. The channel is closed when
-// each has run once or needed no run.
-func (a *app) jobs(p *parts, ix *indexer.Indexer, sources []docseek.Source) ([]schedule.Job, <-chan struct{}) {
+// runner makes the scheduler's runs. It opens what they need when the first is
+// due, so that a server whose embedder is away serves meanwhile.
+type runner struct {
+	*parts
+	indexer    *indexer.Indexer
+	closeCache func() error
+}
+
+func (r *runner) open(ctx context.Context) error {
+	if r.indexer != nil {
+		return nil
+	}
+	ix, closeCache, err := r.newIndexer(ctx)
+	if err != nil {
+		return err
+	}
+	r.indexer, r.closeCache = ix, closeCache
+	return nil
+}
+
+func (r *runner) run(ctx context.Context, s docseek.Source, o indexer.Options) (search.Run, error) {
+	if err := r.open(ctx); err != nil {
+		return search.Run{}, err
+	}
+	return r.indexer.Run(ctx, s, o)
+}
+
+// lastSuccess is when a run of the source last ended well. It is the zero time
+// when none did, and when the index is not what a run would make of the present
+// configuration, so that a change is acted on at once.
+func (r *runner) lastSuccess(ctx context.Context, s docseek.Source) time.Time {
+	reader, err := r.store.Reader(ctx)
+	if err != nil {
+		return time.Time{}
+	}
+	infos, err := reader.Sources(ctx)
+	if err != nil {
+		return time.Time{}
+	}
+	for _, info := range infos {
+		if info.Source.Name == s.Name && (r.open(ctx) != nil || r.indexer.Made(info, s)) {
+			return info.LastSuccess
+		}
+	}
+	return time.Time{}
+}
+
+func (r *runner) close() error {
+	if r.closeCache == nil {
+		return nil
+	}
+	return r.closeCache()
+}
+
+// jobs are what the scheduler runs, one at a time: one per source. The channel is
+// closed when each has run once or needed no run.
+func (a *app) jobs(runs *runner, sources []docseek.Source) ([]schedule.Job, <-chan struct{}) {
 	indexed := make(chan struct{})
 	var mu sync.Mutex
 	waiting := map[string]bool{}
@@ -182,25 +232,25 @@ func (a *app) jobs(p *parts, ix *indexer.Indexer, sources []docseek.Source) ([]s
 		jobs[i] = schedule.Job{
 			Name: s.Name,
 			LastSuccess: func(ctx context.Context) time.Time {
-				last := p.lastSuccess(ctx, s.Name)
-				if time.Since(last) < p.interval {
+				last := runs.lastSuccess(ctx, s)
+				if time.Since(last) < runs.interval {
 					done(s.Name)
 				}
 				return last
 			},
 			Run: func(ctx context.Context) error {
 				defer done(s.Name)
-				return a.scheduledRun(ctx, ix, s)
+				return a.scheduledRun(ctx, runs, s)
 			},
 		}
 	}
 	return jobs, indexed
 }
 
-func (a *app) scheduledRun(ctx context.Context, ix *indexer.Indexer, s docseek.Source) error {
+func (a *app) scheduledRun(ctx context.Context, runs *runner, s docseek.Source) error {
 	progress := a.progress(s.Name)
 	defer progress.done()
-	report, err := ix.Run(ctx, s, indexer.Options{Progress: progress.update})
+	report, err := runs.run(ctx, s, indexer.Options{Progress: progress.update})
 	if err != nil {
 		return err
 	}
@@ -209,25 +259,6 @@ func (a *app) scheduledRun(ctx context.Context, ix *indexer.Indexer, s docseek.S
 		slog.Uint64("generation", report.Generation), slog.Int("pages", p.New+p.Changed+p.Unchanged+p.Kept),
 		slog.Int("chunks", report.Chunks), slog.Int("embedded", report.Embedded), slog.Float64("seconds", report.Seconds))
 	return nil
-}
-
-// lastSuccess is when a run of the source last ended well; the zero time if
-// never, or when the index was made by another embedder than the configured one.
-func (p *parts) lastSuccess(ctx context.Context, source string) time.Time {
-	reader, err := p.store.Reader(ctx)
-	if err != nil {
-		return time.Time{}
-	}
-	infos, err := reader.Sources(ctx)
-	if err != nil {
-		return time.Time{}
-	}
-	for _, info := range infos {
-		if info.Source.Name == source && info.Embedded == info.Chunks {
-			return info.LastSuccess
-		}
-	}
-	return time.Time{}
 }
 
 var _ server.Docs = (*search.Engine)(nil)

@@ -72,6 +72,13 @@ func Fingerprint(embedder interface{ Fingerprint() string }) string {
 	return embed.Fingerprint(embedder.Fingerprint(), chunker.Version, strconv.Itoa(chunker.ContextVersion))
 }
 
+// Made reports whether a live generation is what a run of the source would make
+// of an unchanged site: the same settings and embedder, and every chunk embedded.
+func (ix *Indexer) Made(live search.SourceInfo, source docseek.Source) bool {
+	return live.Generation > 0 && live.Embedded == live.Chunks &&
+		live.Fingerprint == Fingerprint(ix.embedder) && sameSettings(live.Source, source)
+}
+
 // Options say how a run is made.
 type Options struct {
 	// Full reads and embeds every page again, as if there were no index yet.

@@ -531,6 +531,28 @@ func TestOneRunAtATime(t *testing.T) {
 	}
 }
 
+func TestMadeTellsWhatARunWouldChange(t *testing.T) {
+	w := newWorld(t, 3)
+	_, none := w.live()
+	if w.indexer().Made(none, w.src) {
+		t.Error("a source that was never indexed is said to be made")
+	}
+	w.mustRun()
+	_, info := w.live()
+	if !w.indexer().Made(info, w.src) {
+		t.Errorf("a run would change %+v", info)
+	}
+	other := w.src
+	other.Exclude = []string{"/p00"}
+	if w.indexer().Made(info, other) {
+		t.Error("other settings are not seen")
+	}
+	w.model = &hashing{name: "b"}
+	if w.indexer().Made(info, w.src) {
+		t.Error("another embedder is not seen")
+	}
+}
+
 func TestVersionOf(t *testing.T) {
 	for _, tc := range []struct {
 		v         docseek.Version
