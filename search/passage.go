@@ -17,10 +17,11 @@ type passage struct {
 	at     int
 	// from and to bound what is shown, to included; low and high what may be.
 	from, to, low, high int
-	// short is what is left of the matching chunk when it has to be cut; cut is
-	// the number of its bytes.
-	short string
-	cut   bool
+	// alone is the matching chunk's text, and cost its JSON characters.
+	alone string
+	cost  int
+	// cut says that alone was shortened.
+	cut bool
 	// bare leaves out what an answer can do without.
 	bare bool
 }
@@ -29,7 +30,7 @@ type passage struct {
 func newPassage(e entry, around []Chunk) passage {
 	at := slices.IndexFunc(around, func(c Chunk) bool { return c.ID == e.hit.ID })
 	if at < 0 {
-		return passage{entry: e, chunks: []Chunk{e.hit.Chunk}}
+		around, at = []Chunk{e.hit.Chunk}, 0
 	}
 	start, end := at, at+1
 	for start > 0 && around[start-1].Section == e.hit.Section && around[start-1].Ordinal == around[start].Ordinal-1 {
@@ -46,6 +47,8 @@ func newPassage(e entry, around []Chunk) passage {
 	for p.high < len(p.chunks)-1 && p.chunks[p.high+1].Ordinal <= e.last {
 		p.high++
 	}
+	p.alone, _ = p.text(p.at, p.at)
+	p.cost = jsonChars(p.alone)
 	return p
 }
 
@@ -93,8 +96,8 @@ func (p *passage) show() docseek.Hit {
 		h.Title, h.Path, h.LastModified = clip(h.Title, maxBareTitle), []string{}, nil
 	}
 	if p.cut {
-		h.Text = p.short
-		h.Matched.End = utf8.RuneCountInString(p.short)
+		h.Text = p.alone
+		h.Matched.End = utf8.RuneCountInString(p.alone)
 		h.Matched.Start = min(h.Matched.End, utf8.RuneCountInString(c.Text[:c.Lead]))
 	} else {
 		h.Text, h.Matched = p.text(p.from, p.to)
@@ -158,15 +161,12 @@ func layOut(answer *Answer, passages []passage, maxChars, offset int, next func(
 		shown = append(shown, p)
 	}
 	for i, p := range shown {
-		alone, _ := p.text(p.at, p.at)
-		cost := jsonChars(alone)
 		room := p.least(i) + left
-		if cost > room {
-			p.short, _ = shorten(alone, room)
-			p.cut = true
-			cost = jsonChars(p.short)
+		if p.cost > room {
+			p.alone, _ = shorten(p.alone, room)
+			p.cost, p.cut = jsonChars(p.alone), true
 		}
-		left = room - cost
+		left = room - p.cost
 	}
 	for _, p := range shown {
 		left -= p.grow(left)
@@ -192,37 +192,34 @@ func (p *passage) frame(rank int) (int, error) {
 	return encodedChars(h)
 }
 
-// least is the room that the text of a passage needs to be shown at all.
+// least is the room that the text of the i-th passage needs to be shown at all.
 func (p *passage) least(i int) int {
-	alone, _ := p.text(p.at, p.at)
 	if i == 0 {
-		return min(jsonChars(alone), minFirst)
+		return min(p.cost, minFirst)
 	}
-	return min(jsonChars(alone), minPassage)
+	return min(p.cost, minPassage)
 }
 
-// grow widens a passage while the room allows and returns what it took.
-func (p *passage) grow(room int) int {
+// grow widens a passage that is shown whole, by the next chunks first, while the
+// room allows, and returns what it took.
+func (p *passage) grow(room int) (taken int) {
+	fits := func(from, to int) bool {
+		wider, _ := p.text(from, to)
+		more := jsonChars(wider) - p.cost
+		if more > room {
+			return false
+		}
+		taken, p.from, p.to = more, from, to
+		return true
+	}
 	if p.cut {
 		return 0
 	}
-	before, _ := p.text(p.from, p.to)
-	taken, start := 0, jsonChars(before)
-	for p.to < p.high {
-		wider, _ := p.text(p.from, p.to+1)
-		if jsonChars(wider)-start > room {
-			break
-		}
-		p.to++
-		taken = jsonChars(wider) - start
+	for more := true; more && p.to < p.high; {
+		more = fits(p.from, p.to+1)
 	}
-	for p.from > p.low {
-		wider, _ := p.text(p.from-1, p.to)
-		if jsonChars(wider)-start > room {
-			break
-		}
-		p.from--
-		taken = jsonChars(wider) - start
+	for more := true; more && p.from > p.low; {
+		more = fits(p.from-1, p.to)
 	}
 	return taken
 }
