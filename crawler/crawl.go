@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -83,6 +84,10 @@ type run struct {
 	rejected map[string]bool
 	// unlisted are pages that links lead to and the sitemap does not list.
 	unlisted map[string]bool
+	// named says that the source names its sitemap, which is then the whole of it.
+	named bool
+	// unread says that a page could not be read whose links are not known.
+	unread bool
 	// incomplete is set when something in scope was not asked for, or could not
 	// be followed.
 	incomplete bool
@@ -176,10 +181,13 @@ func (r *run) work(ctx context.Context) error {
 		}
 		if len(r.flying) == 0 {
 			more, err := r.settleDeferred(ctx)
-			if err != nil || !more {
+			if err != nil {
 				return err
 			}
-			continue
+			if more || r.widen() {
+				continue
+			}
+			return nil
 		}
 		t := r.flying[0]
 		o := <-t.result
@@ -259,15 +267,11 @@ func (r *run) summarize() Summary {
 	s.Requests = int(r.transport.requests.Load())
 	s.Bytes = r.transport.bytes.Load()
 	s.Warnings = r.warnings
-	s.Complete = !r.incomplete
+	s.Complete = !r.incomplete && (!r.unread || s.Discovery == fromSitemap)
 	return s
 }
 
 func samples(set map[string]bool) string {
-	all := make([]string, 0, len(set))
-	for s := range set {
-		all = append(all, s)
-	}
-	slices.Sort(all)
-	return strings.Join(all[:min(3, len(all))], ", ")
+	all := slices.Sorted(maps.Keys(set))
+	return strings.Join(all[:min(maxExamples, len(all))], ", ")
 }

@@ -1046,3 +1046,39 @@ Disallow: /private/
 		t.Errorf("an endless chain: %v", x.reasons())
 	}
 }
+
+func TestSitemapOfEntrances(t *testing.T) {
+	site := fakesite.Start(t, `
+-- /sitemap.xml --
+<urlset><url><loc>/en/latest/</loc></url><url><loc>/en/stable/</loc></url></urlset>
+-- /en/latest/index.html --
+<h1>Latest</h1><p>Start here.</p><a href=a.html>a</a> <a href=b.html>b</a> <a href=c.html>c</a> <a href=_sources/a.rst.txt>source</a>
+-- /en/stable/index.html --
+<h1>Stable</h1><p>Or here.</p><a href=a.html>a</a> <a href=b.html>b</a>
+-- /en/latest/a.html --
+<h1>A</h1><p>Page A.</p><a href=d.html>d</a>
+-- /en/latest/b.html --
+<h1>B</h1><p>Page B.</p>
+-- /en/latest/c.html --
+<h1>C</h1><p>Page C.</p>
+-- /en/latest/d.html --
+<h1>D</h1><p>Page D.</p>
+-- /en/stable/a.html --
+<h1>A</h1><p>Page A, as it was.</p>
+-- /en/stable/b.html --
+<h1>B</h1><p>Page B, as it was.</p>
+`)
+	src := docseek.Source{Start: site.URL("/en/latest/"), Include: []string{"/en/**"}}
+	x := mustCrawl(t, src)
+	wantPaths(t, "fetched", x.urls(site.Base, crawler.Fetched, ""), "/en/latest/", "/en/stable/",
+		"/en/latest/a.html", "/en/latest/b.html", "/en/latest/c.html", "/en/stable/a.html", "/en/stable/b.html", "/en/latest/d.html")
+	if s := x.summary; s.Discovery != "links" || !s.Complete || len(s.Warnings) != 1 {
+		t.Errorf("summary %+v", s)
+	}
+	src.Start = site.URL("/sitemap.xml")
+	x = mustCrawl(t, src)
+	wantPaths(t, "fetched", x.urls(site.Base, crawler.Fetched, ""), "/en/latest/", "/en/stable/")
+	if s := x.summary; s.Discovery != "sitemap" || len(s.Warnings) != 1 {
+		t.Errorf("summary %+v", s)
+	}
+}

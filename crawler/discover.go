@@ -60,7 +60,7 @@ func (r *run) discoverSitemap(ctx context.Context, start *url.URL) error {
 		}
 		return nil
 	}
-	r.summary.Discovery = fromSitemap
+	r.summary.Discovery, r.named = fromSitemap, true
 	s := newSitemapReader(r)
 	s.anchor = true
 	if err := s.read(ctx, []string{r.start}); err != nil {

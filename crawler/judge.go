@@ -2,8 +2,10 @@ package crawler
 
 import (
 	"context"
+	"maps"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,9 +34,7 @@ func (r *run) take(ctx context.Context, t *task, o outcome) error {
 			r.needJS++
 		}
 		// What an unread page leads to is known only if the index has it.
-		if !t.kept && r.summary.Discovery != fromSitemap {
-			r.incomplete = true
-		}
+		r.unread = r.unread || !t.kept
 		return r.emit(ctx, t, o, r.expand(k.Links))
 	default:
 		if o.reason == reasonNeedsJS {
@@ -274,13 +274,35 @@ func (r *run) expand(links []string) []string {
 	return links
 }
 
+// A sitemap of so few pages that lead to so many times more others lists the
+// entrances of a site (one for each version, say), not its pages.
+const (
+	fewListed    = 10
+	manyUnlisted = 2
+)
+
+// widen follows links from now on when the sitemap that was found turns out to
+// list next to nothing.
+func (r *run) widen() bool {
+	if r.summary.Discovery != fromSitemap || r.named || r.pages >= fewListed || len(r.unlisted) <= manyUnlisted*r.pages {
+		return false
+	}
+	r.warnf("the sitemap lists %d pages that lead to %d others; links are followed", r.pages, len(r.unlisted))
+	r.summary.Discovery = fromLinks
+	links := slices.Sorted(maps.Keys(r.unlisted))
+	clear(r.unlisted)
+	r.expand(links)
+	return len(r.queue) > 0
+}
+
 // skipSuffix tells links to what is no page by its name alone, which links are
 // full of. What a sitemap lists is asked for in any case.
 func skipSuffix(u *url.URL) bool {
 	switch strings.ToLower(path.Ext(u.Path)) {
 	case ".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".avif", ".ico", ".css", ".js", ".mjs", ".map",
 		".woff", ".woff2", ".ttf", ".eot", ".mp4", ".webm", ".mp3", ".zip", ".gz", ".tgz", ".bz2", ".xz", ".7z",
-		".tar", ".jar", ".whl", ".exe", ".dmg", ".deb", ".rpm", ".iso":
+		".tar", ".jar", ".whl", ".exe", ".dmg", ".deb", ".rpm", ".iso",
+		".txt", ".xml", ".rss", ".atom", ".json", ".epub":
 		return true
 	default:
 		return false
