@@ -20,9 +20,8 @@ func TestFuse(t *testing.T) {
 	}
 	const bound = 10
 	tests := []struct {
-		mode Mode
-		want map[string]float64
-
+		mode  Mode
+		want  map[string]float64
 		order []string
 	}{
 		{Lexical, map[string]float64{"word": 0.9, "both": 0.6, "a": 0.3, "b": 0.3}, []string{"word", "both", "a", "b"}},
@@ -32,10 +31,10 @@ func TestFuse(t *testing.T) {
 	}
 	for _, test := range tests {
 		c := lists
-		switch test.mode {
-		case Lexical:
+		if test.mode == Lexical {
 			c.Dense = nil
-		case Dense:
+		}
+		if test.mode == Dense {
 			c.Lexical = nil
 		}
 		var order []string
