@@ -47,7 +47,8 @@ type Query struct {
 	MaxChars int
 	// MinScore drops hits below it.
 	MinScore float64
-	// Ungrouped lifts the bound of two chunks per page.
+	// Ungrouped makes every matching chunk a hit of its own; otherwise a section
+	// is one hit, and a page has two at most.
 	Ungrouped bool
 	// Cursor continues an earlier answer to the same query.
 	Cursor string
@@ -100,6 +101,7 @@ type SectionLink struct {
 
 // ListQuery asks for the sources, or for the pages of one.
 type ListQuery struct {
+	// Source may be left out beside PathPrefix when there is only one.
 	Source     string
 	PathPrefix string
 	Cursor     string
