@@ -165,7 +165,6 @@ type part struct {
 	mask bitmap
 }
 
-
 func (r *reader) Candidates(ctx context.Context, req search.Request) (search.Candidates, error) {
 	q, err := r.prepare(req)
 	if err != nil {

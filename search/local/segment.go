@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"runtime"
 	"slices"
 	"sort"
 )
@@ -42,8 +43,9 @@ type segment struct {
 	// keys holds the chunk ids one after the other; that of row i ends at ends[i].
 	keys string
 	ends []uint32
-	// matrix has one line of dim values per embedded row. embedded are their rows;
-	// nil when all rows are.
+	// matrix, in memory, has one line of dim values per embedded row. embedded are
+	// their rows; nil when all rows are.
+	memory   *memory
 	matrix   []float32
 	embedded []uint16
 	// The postings of terms[i] are at starts[i] up to starts[i+1].
@@ -126,7 +128,8 @@ func newBuilder(fingerprint string, dim int, pages []page) *builder {
 		embedded += b.pages[i].embedded
 	}
 	b.ends = make([]uint32, 0, rows)
-	b.matrix = make([]float32, 0, embedded*dim)
+	b.memory = newMemory(embedded * dim)
+	b.matrix = b.memory.floats[:0]
 	b.embedded = make([]uint16, 0, embedded)
 	return b
 }
@@ -234,6 +237,7 @@ func (v *view) matching(pass func(*page) bool) bitmap {
 // dense offers every embedded row of the mask with its dot product with the
 // query, which is the cosine as both have length 1.
 func (v *view) dense(ctx context.Context, mask bitmap, query []float32, dot func(x, y []float32) float32, into *topK) error {
+	defer runtime.KeepAlive(v)
 	dim := v.dim
 	for i, n := 0, len(v.matrix)/max(dim, 1); i < n; i++ {
 		if i%checkEvery == 0 && ctx.Err() != nil {

@@ -206,27 +206,28 @@ func readViews(ctx context.Context, tx *sql.Tx, fingerprint string, dim int, pag
 		return nil, fmt.Errorf("read vectors: %w", err)
 	}
 	defer func() { _ = query.Close() }()
-	var builders []*builder
+	var spans [][]page
 	for rest := pages; len(rest) > 0; {
 		n, rows := 0, 0
 		for n < len(rest) && rows < segmentRows {
 			rows += rest[n].n
 			n++
 		}
-		builders = append(builders, newBuilder(fingerprint, dim, rest[:n]))
+		spans = append(spans, rest[:n])
 		rest = rest[n:]
 	}
-	views := make([]*view, len(builders))
+	views := make([]*view, len(spans))
 	var building sync.WaitGroup
 	defer building.Wait()
-	for i, b := range builders {
-		for _, p := range b.pages {
+	for i, span := range spans {
+		b := newBuilder(fingerprint, dim, span)
+		for _, p := range span {
 			if err := readRows(ctx, query, p, b); err != nil {
 				return nil, fmt.Errorf("read the vectors of %s: %w", p.url, err)
 			}
 		}
-		// The next one is read meanwhile.
-		building.Go(func() { views[i] = newView(b.build()) })
+		building.Wait()
+		building.Go(func() { views[i] = newView(b.build()) }) // the next one is read meanwhile
 	}
 	building.Wait()
 	return views, nil

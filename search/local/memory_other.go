@@ -1,0 +1,10 @@
+//go:build !unix
+
+package local
+
+import "errors"
+
+// mapAnonymous is not supported: the heap is used.
+func mapAnonymous(int) ([]byte, error) { return nil, errors.ErrUnsupported }
+
+func unmap([]byte) {}
