@@ -209,7 +209,7 @@ func (r *run) findSitemaps(ctx context.Context, page *url.URL) (bool, error) {
 
 // readLLMs takes the pages that an llms.txt names, and reports whether there are any.
 func (r *run) readLLMs(ctx context.Context, u *url.URL) bool {
-	l, err := r.open(ctx, u, sitemap.MaxBytes, r.allowList)
+	l, err := r.open(ctx, r.lists, u, sitemap.MaxBytes, r.allowList)
 	if err != nil {
 		return false
 	}

@@ -23,7 +23,9 @@ type list struct {
 
 // open asks for a list and follows its redirects; every hop is checked by allow
 // (nil: everything goes). It tries again what may be passing.
-func (s *session) open(ctx context.Context, u *url.URL, limit int64, allow func(context.Context, *url.URL) error) (*list, error) {
+func (s *session) open(ctx context.Context, client *http.Client, u *url.URL, limit int64,
+	allow func(context.Context, *url.URL) error,
+) (*list, error) {
 	l := &list{url: u}
 	for {
 		if allow != nil {
@@ -31,7 +33,7 @@ func (s *session) open(ctx context.Context, u *url.URL, limit int64, allow func(
 				return nil, err
 			}
 		}
-		res, err := s.openOnce(withLimit(ctx, limit), l.url)
+		res, err := s.openOnce(withLimit(ctx, limit), client, l.url)
 		if err != nil {
 			return nil, err
 		}
@@ -53,7 +55,7 @@ func (s *session) open(ctx context.Context, u *url.URL, limit int64, allow func(
 	}
 }
 
-func (s *session) openOnce(ctx context.Context, u *url.URL) (*http.Response, error) {
+func (s *session) openOnce(ctx context.Context, client *http.Client, u *url.URL) (*http.Response, error) {
 	h := s.hostOf(u)
 	for attempt := 1; ; attempt++ {
 		if err := h.gate.enter(ctx); err != nil {
@@ -64,7 +66,7 @@ func (s *session) openOnce(ctx context.Context, u *url.URL) (*http.Response, err
 			h.gate.leave(neutral)
 			return nil, fmt.Errorf("request %s: %w", u, err)
 		}
-		res, err := s.lists.Do(r)
+		res, err := client.Do(r)
 		status, header := 0, http.Header{}
 		if err == nil {
 			status, header = res.StatusCode, res.Header
@@ -128,7 +130,7 @@ func (s *session) robotsOf(ctx context.Context, u *url.URL) (*robots, error) {
 }
 
 func (s *session) readRobots(ctx context.Context, u *url.URL) *robots {
-	l, err := s.open(ctx, u, maxRobotsBytes, nil)
+	l, err := s.open(ctx, s.robots, u, maxRobotsBytes, nil)
 	if err != nil {
 		return &robots{held: "robots_" + errorReason(err).text}
 	}

@@ -147,3 +147,23 @@ func TestIsTrap(t *testing.T) {
 		}
 	}
 }
+
+func TestSameDomain(t *testing.T) {
+	for _, tc := range []struct {
+		a, b string
+		want bool
+	}{
+		{"docs.example.com", "docs.example.com", true},
+		{"docs.example.com", "cdn.example.com", true},
+		{"docs.example.co.uk", "other.co.uk", false},
+		{"one.github.io", "two.github.io", false},
+		{"example.com", "example.org", false},
+		{"127.0.0.1", "127.0.0.1", true},
+		{"10.1.0.1", "10.2.0.1", false},
+		{"localhost", "example.com", false},
+	} {
+		if got := sameDomain(tc.a, tc.b); got != tc.want {
+			t.Errorf("%s, %s: %v", tc.a, tc.b, got)
+		}
+	}
+}

@@ -44,7 +44,8 @@ type session struct {
 	network   *network
 	transport *transport
 	collector *colly.Collector // for pages
-	lists     *http.Client     // for robots.txt and sitemaps, which are read as streams
+	robots    *http.Client     // for robots.txt
+	lists     *http.Client     // for sitemaps, which are read as streams and take longer
 
 	// abort ends the requests under way.
 	abort context.CancelFunc
@@ -119,6 +120,7 @@ func newSession(ctx context.Context, opts Options, src docseek.Source, start *ur
 	}
 	// Each hop of a redirect is judged by us before it is made.
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	s.robots = &http.Client{Transport: s.transport, CheckRedirect: stay, Timeout: opts.Timeout}
 	s.lists = &http.Client{Transport: s.transport, CheckRedirect: stay, Timeout: listTimeout * opts.Timeout}
 	s.collector = newCollector(ctx, &http.Client{Transport: s.transport, CheckRedirect: stay, Timeout: opts.Timeout})
 	return s

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
+
+	"golang.org/x/net/publicsuffix"
 
 	"github.com/docseek/docseek/crawler/sitemap"
 )
@@ -97,7 +100,7 @@ func (s *sitemapReader) document(ctx context.Context, c child, first bool) error
 	if err != nil {
 		return fmt.Errorf("bad address: %w", err)
 	}
-	l, err := s.open(ctx, u, sitemap.MaxBytes, s.allowList)
+	l, err := s.open(ctx, s.lists, u, sitemap.MaxBytes, s.allowList)
 	if err != nil {
 		if _, refused := errors.AsType[refusal](err); refused {
 			return err
@@ -135,7 +138,7 @@ func (s *sitemapReader) document(ctx context.Context, c child, first bool) error
 		}
 		loc = s.scope.fold(loc)
 		if e.Kind == sitemap.Index {
-			return s.index(loc, c.depth+1)
+			return s.index(l.url, loc, c.depth+1)
 		}
 		return s.entry(ctx, loc, e)
 	})
@@ -148,13 +151,38 @@ func (s *sitemapReader) document(ctx context.Context, c child, first bool) error
 	return err
 }
 
-func (s *sitemapReader) index(loc string, depth int) error {
+// index takes a sitemap that another one names. One on another domain is left
+// alone: a list may not send the crawler around the world.
+func (s *sitemapReader) index(parent *url.URL, loc string, depth int) error {
+	u, err := url.Parse(loc)
+	if err != nil || !sameDomain(parent.Hostname(), u.Hostname()) {
+		s.incomplete = true
+		s.warnf("sitemap %s names %s, which is on another domain and is left out", parent, loc)
+		return nil //nolint:nilerr // Canonical has parsed it
+	}
 	if depth > s.opts.MaxSitemapDepth {
 		s.incomplete = true
 		return fmt.Errorf("sitemap indexes nest deeper than %d", s.opts.MaxSitemapDepth)
 	}
 	s.push(loc, depth)
 	return nil
+}
+
+// sameDomain reports whether two hosts are of one owner, as far as the list of
+// public suffixes tells.
+func sameDomain(a, b string) bool {
+	if a == b {
+		return true
+	}
+	if _, err := netip.ParseAddr(a); err == nil {
+		return false
+	}
+	domain, err := publicsuffix.EffectiveTLDPlusOne(a)
+	if err != nil {
+		return false
+	}
+	other, err := publicsuffix.EffectiveTLDPlusOne(b)
+	return err == nil && domain == other
 }
 
 // entry takes a page that a sitemap lists.
