@@ -1082,3 +1082,21 @@ func TestSitemapOfEntrances(t *testing.T) {
 		t.Errorf("summary %+v", s)
 	}
 }
+
+func TestProbeWaitsForTheLimiter(t *testing.T) {
+	site := fakesite.Start(t, `
+-- /sitemap.xml --
+<urlset><url><loc>/1.html</loc></url><url><loc>/removed.html</loc></url></urlset>
+-- /1.html --
+<h1>One</h1><p>The first real page.</p>
+`)
+	site.Fallback(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = fmt.Fprint(w, article("Nothing", "We looked for "+r.URL.Path+" everywhere, without success."))
+	}))
+	// The sitemap and one page pass; the probe is the next.
+	site.RateLimit(2, "", "")
+	x := crawl(t, newCrawler(t), docseek.Source{Start: site.URL("/sitemap.xml"), Rate: docseek.Rate{Concurrency: 1}}, nil)
+	wantPaths(t, "fetched", x.urls(site.Base, crawler.Fetched, ""), "/1.html")
+	wantPaths(t, "missing", x.urls(site.Base, crawler.Refused, "soft_404"), "/removed.html")
+}

@@ -217,41 +217,49 @@ func (f *fetcher) errorPage(u *url.URL, a *answer, why string) outcome {
 func (f *fetcher) missing(ctx context.Context, u *url.URL) (*missingPage, error) {
 	return f.hostOf(u).probeOnce.get(ctx, func(ctx context.Context) *missingPage {
 		name := productName + "-" + strings.ToLower(rand.Text())
-		return f.probe(ctx, &url.URL{Scheme: u.Scheme, Host: u.Host, Path: f.probeDir + name}, name, 3)
+		probe := &url.URL{Scheme: u.Scheme, Host: u.Host, Path: f.probeDir + name}
+		for range maxAttempts {
+			if m, again := f.probe(ctx, probe, name, 3); !again {
+				return m
+			}
+		}
+		return nil
 	})
 }
 
 // probe asks for a page of a name that cannot exist, and goes along while a
-// redirect keeps the name (to the other scheme, to a path with a slash).
-func (f *fetcher) probe(ctx context.Context, u *url.URL, name string, hops int) *missingPage {
+// redirect keeps the name (to the other scheme, to a path with a slash). It is
+// to be done again when the host asked for a pause instead of answering.
+func (f *fetcher) probe(ctx context.Context, u *url.URL, name string, hops int) (m *missingPage, again bool) {
 	if why, _, err := f.mayFetch(ctx, u); err != nil || why.fate != 0 {
-		return nil
+		return nil, false
 	}
 	a, err := f.page(ctx, u, docseek.Validators{})
 	if err != nil {
-		return nil
+		return nil, false
 	}
 	if isRedirect(a.status) {
 		target, err := Canonical(a.header.Get("Location"), u.String())
 		if err != nil {
-			return nil
+			return nil, false
 		}
 		next, err := url.Parse(target)
 		if err != nil {
-			return nil
+			return nil, false
 		}
 		if strings.Contains(next.Path, name) && originOf(next) == originOf(u) && hops > 0 {
 			return f.probe(ctx, next, name, hops-1)
 		}
-		return &missingPage{redirect: f.fold(target)}
+		return &missingPage{redirect: f.fold(target)}, false
 	}
 	if a.status != http.StatusOK || a.refusal != "" {
-		return nil
+		return nil, wantsPause(a.status, a.header)
 	}
-	if o := f.document(u, a); o.fate == Fetched {
-		return newMissingPage(o.doc, u)
+	o := f.document(u, a)
+	if o.fate == Fetched {
+		return newMissingPage(o.doc, u), false
 	}
-	return nil
+	return nil, o.pause
 }
 
 // failure is a fate with its reason, as an error has it.
