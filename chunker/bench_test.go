@@ -13,7 +13,7 @@ import (
 
 func megabyte(text string) string { return strings.Repeat(text, 1<<20/len(text)+1) }
 
-func large(text string) string { return strings.Repeat(text, 1<<17/len(text)+1) }
+func large(text string) string { return strings.Repeat(text, 1<<15/len(text)+1) }
 
 // hostile are large texts that no author writes.
 func hostile() map[string]string {
