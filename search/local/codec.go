@@ -33,10 +33,10 @@ func decodeDense(to []float32, data []byte, dim int) ([]float32, error) {
 	return to, nil
 }
 
-// appendLexical appends the number of terms, then the distance of each term
-// from the one before as a varint, then the weights.
-func appendLexical(to []byte, v lexical.Vector) []byte {
-	to = binary.AppendUvarint(to, uint64(len(v.Terms)))
+// encodeLexical writes the number of terms, then the distance of each term from
+// the one before as a varint, then the weights.
+func encodeLexical(v lexical.Vector) []byte {
+	to := binary.AppendUvarint(make([]byte, 0, 8+8*len(v.Terms)), uint64(len(v.Terms)))
 	last := uint32(0)
 	for _, t := range v.Terms {
 		to = binary.AppendUvarint(to, uint64(t-last))

@@ -71,8 +71,8 @@ func TestMatcher(t *testing.T) {
 }
 
 func FuzzLexicalCodec(f *testing.F) {
-	f.Add(appendLexical(nil, lexical.Vector{Terms: []uint32{0, 1, math.MaxUint32}, Weights: []float32{1, -2, 0.5}}))
-	f.Add(appendLexical(nil, lexical.Vector{}))
+	f.Add(encodeLexical(lexical.Vector{Terms: []uint32{0, 1, math.MaxUint32}, Weights: []float32{1, -2, 0.5}}))
+	f.Add(encodeLexical(lexical.Vector{}))
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01})
 	f.Add([]byte{2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -87,7 +87,7 @@ func FuzzLexicalCodec(f *testing.F) {
 			t.Fatalf("terms %v are not ascending", v.Terms)
 		}
 		var again lexical.Vector
-		if err := decodeLexical(appendLexical(nil, v), func(term uint32, weight float32) {
+		if err := decodeLexical(encodeLexical(v), func(term uint32, weight float32) {
 			again.Terms = append(again.Terms, term)
 			again.Weights = append(again.Weights, weight)
 		}); err != nil {
@@ -112,7 +112,7 @@ func TestTopK(t *testing.T) {
 	b := newBuilder("model", 0, []page{{source: "docs", n: 300}})
 	for range 300 {
 		key := []byte{byte('a' + rng.IntN(26)), byte('a' + rng.IntN(26)), byte('a' + rng.IntN(26))}
-		if err := b.addRow(key, appendLexical(nil, lexical.Vector{}), nil); err != nil {
+		if err := b.addRow(key, encodeLexical(lexical.Vector{}), nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/bits"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -29,6 +30,18 @@ const (
 type snapshot struct {
 	record
 	views []*view
+}
+
+// count notes the snapshot's segments and returns what those take that were not
+// noted yet.
+func (s *snapshot) count(noted map[*segment]bool) (bytes int) {
+	for _, v := range s.views {
+		if !noted[v.segment] {
+			noted[v.segment] = true
+			bytes += v.bytes()
+		}
+	}
+	return bytes
 }
 
 // refresh brings the snapshot in step with the file, at the cost of what changed.
@@ -265,21 +278,14 @@ func (s *Store) remember(next *snapshot) {
 	s.recentMu.Lock()
 	defer s.recentMu.Unlock()
 	kept := []*snapshot{next}
-	counted := make(map[*segment]bool)
-	for _, v := range next.views {
-		counted[v.segment] = true
-	}
+	noted := make(map[*segment]bool)
+	next.count(noted)
 	extra := 0
 	for _, old := range s.recent {
 		if old.seq == next.seq {
 			continue
 		}
-		for _, v := range old.views {
-			if !counted[v.segment] {
-				counted[v.segment] = true
-				extra += v.bytes()
-			}
-		}
+		extra += old.count(noted)
 		if len(kept) == recentStates || extra > recentBytes {
 			break
 		}
@@ -295,7 +301,7 @@ func (s *Store) watch(ctx context.Context, conn *sql.Conn) {
 	defer func() { _ = conn.Close() }()
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
-	last, failing := int64(-1), ""
+	last, failing, seen := int64(-1), "", s.current.Load()
 	for {
 		// The number changes when another connection has written
 		// (https://www.sqlite.org/pragma.html#pragma_data_version).
@@ -314,6 +320,15 @@ func (s *Store) watch(ctx context.Context, conn *sql.Conn) {
 		} else if err.Error() != failing { // said once, not at every look
 			failing = err.Error()
 			s.log.LogAttrs(ctx, slog.LevelWarn, "index not refreshed", slog.Any("error", err))
+		}
+		// Vectors are not of the heap: that many were dropped is no reason for the
+		// collector to run.
+		now := s.current.Load()
+		noted := make(map[*segment]bool)
+		now.count(noted)
+		dropped := seen.count(noted)
+		if seen = now; dropped > recentBytes {
+			runtime.GC()
 		}
 		select {
 		case <-ctx.Done():

@@ -368,7 +368,7 @@ func (w *writer) insert(ctx context.Context, tx *sql.Tx, page search.PageRecord,
 			c.Text, c.Lead, c.Tail, c.Glue, c.Context, c.Language, c.Version, hash); err != nil {
 			return err
 		}
-		if _, err := addVector.ExecContext(ctx, next+int64(i), c.ID, appendLexical(nil, c.Lexical), dense); err != nil {
+		if _, err := addVector.ExecContext(ctx, next+int64(i), c.ID, encodeLexical(c.Lexical), dense); err != nil {
 			return err
 		}
 	}
