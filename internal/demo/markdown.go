@@ -114,7 +114,7 @@ type part struct {
 //	:::entries              a reference entry for each "=== id | signature"
 func expand(source string) (string, error) {
 	open := []*directive{{parts: make([]part, 1)}}
-	tabs := 0
+	closed := 0
 	fence := ""
 	for line := range strings.Lines(source) {
 		top := open[len(open)-1]
@@ -147,8 +147,8 @@ func expand(source string) (string, error) {
 		case len(open) == 1:
 			return "", errors.New("close a directive: none is open")
 		default:
-			tabs++
-			out, err := top.html(tabs)
+			closed++
+			out, err := top.html(closed)
 			if err != nil {
 				return "", err
 			}

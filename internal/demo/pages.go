@@ -37,7 +37,6 @@ type page struct {
 	Content        template.HTML
 	Headings       []heading
 	html           []byte
-	etag           string
 }
 
 // Home is the address of a page's version and language, with a slash at the end.
@@ -77,7 +76,6 @@ func load() ([]*page, error) {
 			return nil, fmt.Errorf("page %s: %w", p.Path, err)
 		}
 		p.html = b.Bytes()
-		p.etag = etag(p.html)
 	}
 	return pages, nil
 }
