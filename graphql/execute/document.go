@@ -1,0 +1,239 @@
+package execute
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/parser"
+	"github.com/vektah/gqlparser/v2/validator"
+	"github.com/vektah/gqlparser/v2/validator/rules"
+)
+
+// Limits bound what one call may cost. A field that is not positive means its
+// default.
+type Limits struct {
+	// Document bounds the text of a document, in bytes; 256 KiB.
+	Document int
+	// Tokens bounds a document's tokens; 10,000.
+	Tokens int
+	// Depth bounds how deep the fields of an operation nest, fragments
+	// included; 15. The roots' fields are at depth 1.
+	Depth int
+	// Aliases bounds an operation's renamed fields, those of a fragment counted
+	// each time it is spread; 30.
+	Aliases int
+	// Directives bounds an operation's directives, counted likewise; 100.
+	Directives int
+	// Fields bounds an operation's fields, counted likewise; 5,000.
+	Fields int
+	// Request bounds the body of a request, in bytes; 1 MiB.
+	Request int
+	// Timeout bounds one execution with all its tries; 20 s.
+	Timeout time.Duration
+}
+
+func (l Limits) withDefaults() Limits {
+	d := func(given, otherwise int) int { return cmp.Or(max(given, 0), otherwise) }
+	return Limits{
+		Document:   d(l.Document, 256<<10),
+		Tokens:     d(l.Tokens, 10_000),
+		Depth:      d(l.Depth, 15),
+		Aliases:    d(l.Aliases, 30),
+		Directives: d(l.Directives, 100),
+		Fields:     d(l.Fields, 5_000),
+		Request:    d(l.Request, 1<<20),
+		Timeout:    cmp.Or(max(l.Timeout, 0), defaultTimeout),
+	}
+}
+
+// document is a document that was parsed and is within the limits.
+type document struct {
+	text string
+	tree *ast.QueryDocument
+}
+
+// parse reads a document and holds it to the limits. What it may cost to
+// validate it is bounded with that: fragments that spread one another can be
+// worth far more fields than their text has.
+func parse(text string, limits Limits) (document, []Fault) {
+	switch {
+	case len(text) > limits.Document:
+		return document{}, faultf("the document has %d bytes; at most %d are allowed", len(text), limits.Document)
+	case !utf8.ValidString(text):
+		return document{}, faultf("the document is not valid UTF-8")
+	}
+	tree, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, limits.Tokens)
+	if err != nil {
+		if located, ok := errors.AsType[*gqlerror.Error](err); ok {
+			return document{}, []Fault{faultOf(located)}
+		}
+		return document{}, faultf("%v", err)
+	}
+	if len(tree.Operations) == 0 {
+		return document{}, faultf("the document holds no operation: begin it with query or mutation")
+	}
+	d := document{text: text, tree: tree}
+	m := newMeasure(tree)
+	var faults []Fault
+	for _, operation := range tree.Operations {
+		s := m.of(operation)
+		for _, bound := range []struct {
+			what      string
+			has, most int
+		}{
+			{"levels of fields", s.depth, limits.Depth},
+			{"aliases", s.aliases, limits.Aliases},
+			{"directives", s.directives, limits.Directives},
+			{"fields", s.fields, limits.Fields},
+		} {
+			if bound.has > bound.most {
+				faults = append(faults, faultAt(operation.Position, "%s has %d %s, fragments included; at most %d are allowed: ask for less, or in several operations",
+					title(operation), bound.has, bound.what, bound.most))
+			}
+		}
+	}
+	return d, faults
+}
+
+// validate holds the document to the schema (GraphQL spec, October 2021, §5).
+func (d document) validate(schema *ast.Schema) []Fault {
+	var faults []Fault
+	missing := map[ast.Operation]bool{ast.Mutation: schema.Mutation == nil, ast.Subscription: schema.Subscription == nil, ast.Query: schema.Query == nil}
+	noun := map[ast.Operation]string{ast.Query: "queries", ast.Mutation: "mutations", ast.Subscription: "subscriptions"}
+	for _, operation := range d.tree.Operations {
+		if missing[operation.Operation] {
+			faults = append(faults, faultAt(operation.Position, "the schema has no %s", noun[operation.Operation]))
+		}
+	}
+	if len(faults) > 0 {
+		return faults
+	}
+	for _, err := range validator.ValidateWithRules(schema, d.tree, rules.NewDefaultRules()) {
+		faults = append(faults, faultOf(err).nearest(schema))
+	}
+	slices.SortStableFunc(faults, func(a, b Fault) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column)) })
+	return shorten(faults)
+}
+
+// operation selects the operation with a name; without one, the only one (spec §6.1).
+func (d document) operation(name string) (*ast.OperationDefinition, error) {
+	all := d.tree.Operations
+	name = strings.TrimSpace(name)
+	switch {
+	case name == "" && len(all) == 1:
+		return all[0], nil
+	case name == "":
+		return nil, refuse("the document holds %d operations: name one of %s in operation_name", len(all), names(all))
+	}
+	if i := slices.IndexFunc(all, func(o *ast.OperationDefinition) bool { return o.Name == name }); i >= 0 {
+		return all[i], nil
+	}
+	return nil, refuse("the document has no operation %s; it has %s", name, names(all))
+}
+
+func names(operations ast.OperationList) string {
+	list := make([]string, len(operations))
+	for i, o := range operations {
+		list[i] = cmp.Or(o.Name, "one without a name")
+	}
+	return strings.Join(list, ", ")
+}
+
+// title names an operation in a sentence.
+func title(o *ast.OperationDefinition) string {
+	if o.Name == "" {
+		return "the " + string(o.Operation)
+	}
+	return string(o.Operation) + " " + o.Name
+}
+
+// incremental returns the directive of an operation that asks for an answer in
+// parts, or "".
+func (d document) incremental(operation *ast.OperationDefinition) string {
+	found := ""
+	d.each(operation, func(s ast.Selection) {
+		for _, directive := range directivesOf(s) {
+			if directive.Name == "defer" || directive.Name == "stream" {
+				found = directive.Name
+			}
+		}
+	})
+	return found
+}
+
+// introspects reports whether an operation asks for the schema.
+func (d document) introspects(operation *ast.OperationDefinition) bool {
+	found := false
+	d.each(operation, func(s ast.Selection) {
+		if f, ok := s.(*ast.Field); ok && (f.Name == "__schema" || f.Name == "__type") {
+			found = true
+		}
+	})
+	return found
+}
+
+// each visits the selections of an operation and, once each, of the fragments
+// that it needs.
+func (d document) each(operation *ast.OperationDefinition, visit func(ast.Selection)) {
+	seen := map[string]bool{}
+	var walk func(ast.SelectionSet)
+	walk = func(set ast.SelectionSet) {
+		for _, s := range set {
+			visit(s)
+			switch s := s.(type) {
+			case *ast.Field:
+				walk(s.SelectionSet)
+			case *ast.InlineFragment:
+				walk(s.SelectionSet)
+			case *ast.FragmentSpread:
+				if f := d.tree.Fragments.ForName(s.Name); f != nil && !seen[s.Name] {
+					seen[s.Name] = true
+					walk(f.SelectionSet)
+				}
+			}
+		}
+	}
+	walk(operation.SelectionSet)
+}
+
+// fragments are the names of the fragments that an operation needs.
+func (d document) fragments(operation *ast.OperationDefinition) map[string]bool {
+	needed := map[string]bool{}
+	d.each(operation, func(s ast.Selection) {
+		if spread, ok := s.(*ast.FragmentSpread); ok {
+			needed[spread.Name] = true
+		}
+	})
+	return needed
+}
+
+func directivesOf(s ast.Selection) ast.DirectiveList {
+	switch s := s.(type) {
+	case *ast.Field:
+		return s.Directives
+	case *ast.InlineFragment:
+		return s.Directives
+	case *ast.FragmentSpread:
+		return s.Directives
+	}
+	return nil
+}
+
+func faultf(format string, args ...any) []Fault {
+	return []Fault{{Message: fmt.Sprintf(format, args...)}}
+}
+
+func faultAt(at *ast.Position, format string, args ...any) Fault {
+	f := Fault{Message: fmt.Sprintf(format, args...)}
+	if at != nil {
+		f.Line, f.Column = at.Line, at.Column
+	}
+	return f
+}

@@ -1,0 +1,55 @@
+package execute
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// nearest returns at most n of the names, those most like the given one first:
+// those that contain it or are contained in it, then by the number of changes
+// between the two.
+func nearest(name string, names []string, n int) []string {
+	type candidate struct {
+		name     string
+		distance int
+	}
+	name = strings.ToLower(cut(name, 64))
+	all := make([]candidate, 0, len(names))
+	for _, other := range names {
+		lower := strings.ToLower(other)
+		d := distance(name, lower)
+		if len(name) > 2 && len(lower) > 2 && (strings.Contains(lower, name) || strings.Contains(name, lower)) {
+			d = min(d, 1)
+		}
+		all = append(all, candidate{other, d})
+	}
+	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(a.distance, b.distance) })
+	all = all[:min(n, len(all))]
+	out := make([]string, len(all))
+	for i, c := range all {
+		out[i] = c.name
+	}
+	return out
+}
+
+// distance is the Levenshtein distance of two texts, in bytes.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,283 @@
+package execute
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// coerce holds variables to what an operation declares (GraphQL spec, October
+// 2021, §6.1.2) and returns them as a JSON object to send, "" for none. raw is a
+// JSON object, a JSON text of one, null or nothing.
+//
+// Numbers keep their digits. What models typically get wrong is put right: a
+// number or boolean written as a text, a number for a text or an ID, an enum
+// value in another case. A variable that is not declared is a fault, since a
+// filter that is left out because of a slip must not go unnoticed.
+func coerce(schema *ast.Schema, operation *ast.OperationDefinition, raw json.RawMessage) (json.RawMessage, []Fault) {
+	given, err := object(raw)
+	if err != nil {
+		return nil, faultf("variables: %v", err)
+	}
+	c := coercion{schema: schema}
+	declared := make([]string, len(operation.VariableDefinitions))
+	out := map[string]any{}
+	for i, v := range operation.VariableDefinitions {
+		declared[i] = v.Variable
+		value, ok := given[v.Variable]
+		switch {
+		case ok:
+			out[v.Variable] = c.value(v.Type, value, "variables."+v.Variable)
+		case v.Type.NonNull && v.DefaultValue == nil:
+			c.fault("variables.%s is missing: it must be %s", v.Variable, v.Type)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if slices.Contains(declared, name) {
+			continue
+		}
+		f := Fault{Message: fmt.Sprintf("variables.%s is not declared by %s", cut(name, 80), title(operation)), Suggestions: nearest(name, declared, maxSuggestions)}
+		c.faults = append(c.faults, f)
+	}
+	if len(c.faults) > 0 || len(out) == 0 {
+		return nil, shorten(c.faults)
+	}
+	encoded, err := encode(out)
+	if err != nil {
+		return nil, faultf("variables: %v", err)
+	}
+	return encoded, nil
+}
+
+// object reads variables as they are given.
+func object(raw json.RawMessage) (map[string]any, error) {
+	value, err := decode(raw)
+	if err != nil {
+		return nil, fmt.Errorf("must be a JSON object: %w", err)
+	}
+	if text, ok := value.(string); ok {
+		if value, err = decode([]byte(text)); err != nil {
+			return nil, fmt.Errorf("must be a JSON object, or one written as a string: %w", err)
+		}
+	}
+	switch value := value.(type) {
+	case nil:
+		return nil, nil
+	case map[string]any:
+		return value, nil
+	}
+	return nil, fmt.Errorf("must be a JSON object, got %s", describe(value))
+}
+
+// decode reads one JSON value, numbers as they are written. Nothing is nil.
+func decode(raw []byte) (any, error) {
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return nil, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var value any
+	if err := d.Decode(&value); err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); err != io.EOF { //nolint:errorlint // Token returns io.EOF itself
+		return nil, fmt.Errorf("something follows the value")
+	}
+	return value, nil
+}
+
+// encode writes a value as JSON, letters as they are.
+func encode(value any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(value); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+type coercion struct {
+	schema *ast.Schema
+	faults []Fault
+}
+
+func (c *coercion) fault(format string, args ...any) {
+	c.faults = append(c.faults, Fault{Message: cut(fmt.Sprintf(format, args...), maxMessage)})
+}
+
+// value returns a value as its type wants it. path names it in a fault.
+func (c *coercion) value(t *ast.Type, value any, path string) any {
+	switch {
+	case value == nil && t.NonNull:
+		c.fault("%s must not be null: it must be %s", path, t)
+		return nil
+	case value == nil:
+		return nil
+	case t.Elem != nil:
+		items, ok := value.([]any)
+		if !ok {
+			return c.value(t.Elem, value, path) // a single value stands for a list of it (§3.11)
+		}
+		out := make([]any, len(items))
+		for i, item := range items {
+			out[i] = c.value(t.Elem, item, path+"["+strconv.Itoa(i)+"]")
+		}
+		return out
+	}
+	def := c.schema.Types[t.NamedType]
+	if def == nil {
+		return value // validation has said so
+	}
+	switch def.Kind {
+	case ast.Enum:
+		return c.enum(def, value, path)
+	case ast.InputObject:
+		return c.input(def, value, path)
+	default:
+		return c.scalar(t.NamedType, value, path)
+	}
+}
+
+func (c *coercion) scalar(name string, value any, path string) any {
+	wrong := func() any {
+		c.fault("%s must be %s, got %s", path, name, describe(value))
+		return nil
+	}
+	text, isText := value.(string)
+	number, isNumber := value.(json.Number)
+	if isText && (name == "Int" || name == "Float") {
+		trimmed := strings.TrimSpace(text)
+		if isNumber = json.Valid([]byte(trimmed)); isNumber {
+			number = json.Number(trimmed)
+			_, err := number.Float64()
+			isNumber = err == nil
+		}
+	}
+	switch name {
+	case "Int":
+		if !isNumber {
+			return wrong()
+		}
+		n, err := strconv.ParseInt(number.String(), 10, 32)
+		if err != nil {
+			c.fault("%s must be Int, a whole number from -2147483648 to 2147483647, got %s", path, cut(number.String(), 40))
+		}
+		return n
+	case "Float":
+		if !isNumber {
+			return wrong()
+		}
+		return number
+	case "Boolean":
+		if b, ok := value.(bool); ok {
+			return b
+		}
+		if b := strings.ToLower(strings.TrimSpace(text)); isText && (b == "true" || b == "false") {
+			return b == "true"
+		}
+		return wrong()
+	case "String", "ID":
+		switch {
+		case isText:
+			return text
+		case isNumber:
+			return number.String()
+		}
+		return wrong()
+	}
+	return value // what a custom scalar takes, only the endpoint knows
+}
+
+func (c *coercion) enum(def *ast.Definition, value any, path string) any {
+	values := make([]string, len(def.EnumValues))
+	for i, v := range def.EnumValues {
+		values[i] = v.Name
+	}
+	text, ok := value.(string)
+	if !ok {
+		c.fault("%s must be one of %s's values, got %s", path, def.Name, describe(value))
+		return nil
+	}
+	if slices.Contains(values, text) {
+		return text
+	}
+	var alike []string
+	for _, v := range values {
+		if strings.EqualFold(v, text) {
+			alike = append(alike, v)
+		}
+	}
+	if len(alike) == 1 {
+		return alike[0]
+	}
+	c.faults = append(c.faults, Fault{
+		Message:     fmt.Sprintf("%s must be one of %s's values, got %s", path, def.Name, describe(value)),
+		Suggestions: nearest(text, values, maxSuggestions),
+	})
+	return nil
+}
+
+func (c *coercion) input(def *ast.Definition, value any, path string) any {
+	given, ok := value.(map[string]any)
+	if !ok {
+		c.fault("%s must be an object of %s, got %s", path, def.Name, describe(value))
+		return nil
+	}
+	fields := make([]string, len(def.Fields))
+	out := make(map[string]any, len(given))
+	for i, field := range def.Fields {
+		fields[i] = field.Name
+		value, ok := given[field.Name]
+		switch {
+		case ok:
+			out[field.Name] = c.value(field.Type, value, path+"."+field.Name)
+		case field.Type.NonNull && field.DefaultValue == nil:
+			c.fault("%s.%s is missing: it must be %s", path, field.Name, field.Type)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !slices.Contains(fields, name) {
+			c.faults = append(c.faults, Fault{
+				Message:     fmt.Sprintf("%s has no field %s", cmp.Or(path, def.Name), cut(name, 80)),
+				Suggestions: nearest(name, fields, maxSuggestions),
+			})
+		}
+	}
+	if def.Directives.ForName("oneOf") != nil {
+		set := 0
+		for _, v := range given {
+			if v != nil {
+				set++
+			}
+		}
+		if set != 1 || len(given) != 1 {
+			c.fault("%s must have exactly one of %s, and that not null", path, strings.Join(fields, ", "))
+		}
+	}
+	return out
+}
+
+// describe says what a value is without giving a long one back.
+func describe(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "an object"
+	case string:
+		return strconv.Quote(cut(v, 40))
+	default:
+		return cut(fmt.Sprint(v), 40)
+	}
+}
