@@ -478,6 +478,12 @@ A page in Markdown.
 	if x.summary.Discovery != "llms.txt" {
 		t.Errorf("discovery %q", x.summary.Discovery)
 	}
+	x = mustCrawl(t, docseek.Source{Start: site.URL("/llms.txt")})
+	wantPaths(t, "fetched from the list itself", x.urls(site.Base, crawler.Fetched, ""), "/guide/a.md")
+	site.Remove("/llms.txt")
+	if x := crawl(t, newCrawler(t), docseek.Source{Start: site.URL("/llms.txt")}, nil); !errors.Is(x.err, crawler.ErrNothing) {
+		t.Errorf("without one: %v", x.err)
+	}
 }
 
 func TestDiscoveryByRobots(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -125,9 +126,18 @@ func TestProxy(t *testing.T) {
 	if x.err != nil || x.results["http://docs.test/a"].Fate != crawler.Fetched {
 		t.Errorf("error %v, results %v", x.err, x.reasons())
 	}
-	if x := crawl(t, c, docseek.Source{Start: "http://169.254.169.254/sitemap.xml", Robots: "ignore"}, nil); x.err != nil && len(asked) == 0 {
-		t.Errorf("the start's own address is trusted: %v", x.err)
+	// A sitemap that leads to where only this machine should get is not asked for.
+	if err := site.Set("/sitemap.xml status=302 location=http://10.0.0.1/sitemap.xml", ""); err != nil {
+		t.Fatal(err)
 	}
+	if x := crawl(t, c, docseek.Source{Start: "http://docs.test/sitemap.xml"}, nil); x.err == nil || !strings.Contains(x.err.Error(), "private_address") {
+		t.Errorf("a redirect into the private network: %v", x.err)
+	}
+	mu.Lock()
+	if slices.Contains(asked, "10.0.0.1") || slices.Contains(asked, "169.254.169.254") {
+		t.Errorf("the proxy was asked for %q", asked)
+	}
+	mu.Unlock()
 	mu.Lock()
 	asked = nil
 	mu.Unlock()
