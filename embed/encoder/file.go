@@ -71,7 +71,7 @@ func (c Config) check() error {
 	}{
 		{"pieces", c.Pieces, maxPieces, 1},
 		{"hidden", c.Hidden, 4096, kernel.Panel},
-		{"inner", c.Inner, 16_384, kernel.Panel},
+		{"inner", c.Inner, kernel.MaxDepth, kernel.Panel},
 		{"layers", c.Layers, 64, 1},
 		{"heads", c.Heads, 128, 1},
 		{"limit", c.Limit, 8192, 1},
@@ -83,6 +83,8 @@ func (c Config) check() error {
 	switch {
 	case c.Hidden%c.Heads != 0 || c.Hidden/c.Heads%kernel.Panel != 0:
 		return fmt.Errorf("%d heads do not part %d dimensions into multiples of %d", c.Heads, c.Hidden, kernel.Panel)
+	case int64(c.Pieces)*int64(c.Hidden) > math.MaxInt32:
+		return fmt.Errorf("%d pieces of %d dimensions are more than %d numbers", c.Pieces, c.Hidden, math.MaxInt32)
 	case c.Limit < Overhead:
 		return fmt.Errorf("limit is %d tokens, below the %d around a text", c.Limit, Overhead)
 	case !(c.Epsilon > 0 && c.Epsilon < 1):

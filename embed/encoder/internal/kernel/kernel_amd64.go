@@ -1,6 +1,10 @@
 package kernel
 
-import "golang.org/x/sys/cpu"
+import (
+	"slices"
+
+	"golang.org/x/sys/cpu"
+)
 
 //go:generate go run ./asm -out vector_amd64.s -stubs vector_amd64.go -pkg kernel
 
@@ -155,8 +159,20 @@ func padded(row []float32, n int) int {
 	return end
 }
 
-func (avx2) GELU(x []float32)   { geluAVX2(&x[0], len(x)) }
-func (avx512) GELU(x []float32) { geluAVX512(&x[0], len(x)) }
+// geluBatch is the number of elements that GELU hands to assembly at once.
+const geluBatch = 4096
+
+func (avx2) GELU(x []float32) {
+	for part := range slices.Chunk(x, geluBatch) {
+		geluAVX2(&part[0], len(part))
+	}
+}
+
+func (avx512) GELU(x []float32) {
+	for part := range slices.Chunk(x, geluBatch) {
+		geluAVX512(&part[0], len(part))
+	}
+}
 
 func (avx2) AddNorm(x, residual, gain, bias []float32, epsilon float32) {
 	for i := 0; i < len(x); i += len(gain) {

@@ -94,6 +94,30 @@ func TestLinear(t *testing.T) {
 	}
 }
 
+func TestLinearDoesNotSaturate(t *testing.T) {
+	const depth = 16_384
+	w := &Matrix{
+		Depth: depth, Width: Panel, Values: make([]int8, depth*Panel), Sum: make([]int32, Panel),
+		Scale: slices.Repeat([]float32{1}, Panel), Bias: make([]float32, Panel),
+	}
+	for k := range depth {
+		for j := range Panel {
+			w.Set(k, j, int8(127-254*(j%2)))
+		}
+	}
+	for _, k := range All() {
+		var quantised Rows
+		k.Quantize(&quantised, slices.Repeat([]float32{255}, depth), depth)
+		got := make([]float32, Panel)
+		k.Linear(got, &quantised, w)
+		for j, sum := range got {
+			if want := float32(127-254*(j%2)) * 255 * depth; sum != want {
+				t.Errorf("%s: column %d is %g, want %g", k.Name(), j, sum, want)
+			}
+		}
+	}
+}
+
 func TestQuantizeIsExactOnExtremes(t *testing.T) {
 	extremes := [][]float32{
 		make([]float32, 32),
@@ -254,7 +278,7 @@ func TestGELU(t *testing.T) {
 	for _, k := range All() {
 		t.Run(k.Name(), func(t *testing.T) {
 			r := source()
-			x := append(normal(r, 2000, 1), normal(r, 2000, 6)...)
+			x := append(normal(r, 4000, 1), normal(r, 4000, 6)...)
 			x = append(x, 0, 1, -1, 4, -4, 8, -8, 100, -100, 1e-20, -1e-20, 30, -30, 5.6, -5.6, 3)
 			got, reference := slices.Clone(x), slices.Clone(x)
 			k.GELU(got)
