@@ -36,7 +36,7 @@ func (a *app) demo(ctx context.Context, flags serveFlags) (err error) {
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(a.dataDir)) }()
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	listener, err := siteListener(ctx)
 	if err != nil {
 		return fmt.Errorf("serve the bundled site: %w", err)
 	}
@@ -61,4 +61,16 @@ func (a *app) demo(ctx context.Context, flags serveFlags) (err error) {
 		fmt.Fprint(a.err, connectText(address))
 		fmt.Fprintf(a.err, "Ask it:\n  %s\n\nCtrl-C ends the demo.\n", strings.Join(demo.Questions(), "\n  "))
 	})
+}
+
+// siteAddress is where the bundled site is served if nothing else is there, so
+// that its pages keep their addresses from one demo to the next.
+const siteAddress = "127.0.0.1:8089"
+
+func siteListener(ctx context.Context) (net.Listener, error) {
+	var c net.ListenConfig
+	if listener, err := c.Listen(ctx, "tcp", siteAddress); err == nil {
+		return listener, nil
+	}
+	return c.Listen(ctx, "tcp", "127.0.0.1:0")
 }
