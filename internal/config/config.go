@@ -20,6 +20,8 @@ type Config struct {
 	Embedder Embedder `yaml:"embedder" envPrefix:"EMBEDDER_"`
 	// Store holds the index.
 	Store Store `yaml:"store" envPrefix:"STORE_"`
+	// GraphQL are the GraphQL APIs.
+	GraphQL []GraphQL `yaml:"graphql,omitempty"`
 	// Server is the MCP server.
 	Server Server `yaml:"server" envPrefix:"SERVER_"`
 }

@@ -18,13 +18,21 @@ func Example() []byte { return slices.Clone(example) }
 func (c Config) Redacted() Config {
 	c.Sources = slices.Clone(c.Sources)
 	for i := range c.Sources {
-		h := maps.Clone(c.Sources[i].Headers)
-		for name := range h {
-			h[name] = hidden
-		}
-		c.Sources[i].Headers = h
+		c.Sources[i].Headers = redacted(c.Sources[i].Headers)
+	}
+	c.GraphQL = slices.Clone(c.GraphQL)
+	for i := range c.GraphQL {
+		c.GraphQL[i].Headers = redacted(c.GraphQL[i].Headers)
 	}
 	return c
+}
+
+func redacted(headers map[string]string) map[string]string {
+	shown := maps.Clone(headers)
+	for name := range shown {
+		shown[name] = hidden
+	}
+	return shown
 }
 
 // YAML is the configuration as a file, secrets hidden.

@@ -38,6 +38,7 @@ func (c Config) validate() []Fault {
 	}
 	v.embedder(c.Embedder)
 	v.oneOf("store.kind", c.Store.Kind, Local)
+	v.graphql(c.GraphQL)
 	v.server(c.Server)
 	if strings.TrimSpace(c.Schedule) == "" {
 		v.fault("schedule", `must be a cron expression such as "0 */6 * * *", or off`)
