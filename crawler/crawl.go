@@ -25,7 +25,7 @@ func (c *Crawler) crawl(ctx context.Context, src docseek.Source, known func(stri
 	visit func(context.Context, Result) error,
 ) (Summary, error) {
 	if folder, ok, err := folderOf(src.Start); err != nil {
-		return Summary{}, fmt.Errorf("source %s: %w", src.Name, err)
+		return Summary{}, fmt.Errorf("%w", err)
 	} else if ok {
 		return c.crawlFolder(ctx, src, folder, known, visit)
 	}
@@ -122,15 +122,15 @@ func (c *Crawler) newRun(ctx context.Context, src docseek.Source, known func(str
 	visit func(context.Context, Result) error,
 ) (*run, error) {
 	if u, err := url.Parse(src.Start); err == nil && u.User != nil {
-		return nil, fmt.Errorf("source %s: start holds a user name; give credentials as headers: %w", src.Name, ErrSource)
+		return nil, fmt.Errorf("start holds a user name; give credentials as headers: %w", ErrSource)
 	}
 	start, err := Canonical(src.Start, "")
 	if err != nil {
-		return nil, fmt.Errorf("source %s: start is no http(s) URL: %w: %w", src.Name, err, ErrSource)
+		return nil, fmt.Errorf("start is no http(s) URL: %w: %w", err, ErrSource)
 	}
 	u, err := url.Parse(start)
 	if err != nil {
-		return nil, fmt.Errorf("source %s: %w: %w", src.Name, err, ErrSource)
+		return nil, fmt.Errorf("%w: %w", err, ErrSource)
 	}
 	sc, err := newScope(src)
 	if err != nil {
@@ -193,7 +193,7 @@ func (r *run) work(ctx context.Context) error {
 		o := <-t.result
 		r.flying = slices.Delete(r.flying, 0, 1)
 		if o.err != nil {
-			return fmt.Errorf("crawl %s: %w", r.src.Name, o.err)
+			return fmt.Errorf("crawl: %w", o.err)
 		}
 		if err := r.take(ctx, t, o); err != nil {
 			return err

@@ -1106,3 +1106,23 @@ func TestProbeWaitsForTheLimiter(t *testing.T) {
 	wantPaths(t, "fetched", x.urls(site.Base, crawler.Fetched, ""), "/1.html")
 	wantPaths(t, "missing", x.urls(site.Base, crawler.Refused, "soft_404"), "/removed.html")
 }
+
+// Many sites have nothing at their root and a sitemap all the same.
+func TestAStartThatIsGone(t *testing.T) {
+	site := fakesite.Start(t, `
+-- /robots.txt --
+Sitemap: {{base}}/map.xml
+-- /map.xml --
+<urlset><url><loc>{{base}}/guide</loc></url></urlset>
+-- /guide --
+<h1>Guide</h1><p>A page that the sitemap names.</p>
+`)
+	x := mustCrawl(t, docseek.Source{Start: site.URL("/")})
+	if got := x.urls(site.Base, crawler.Fetched, ""); len(got) != 1 || x.summary.Discovery != "sitemap" {
+		t.Errorf("fetched %v by %s", got, x.summary.Discovery)
+	}
+	site.Remove("/robots.txt")
+	if x := crawl(t, newCrawler(t), docseek.Source{Start: site.URL("/")}, nil); !errors.Is(x.err, crawler.ErrUnreachable) || !strings.Contains(x.err.Error(), "no sitemap") {
+		t.Errorf("without a sitemap: %v", x.err)
+	}
+}

@@ -23,16 +23,16 @@ const maxOutOfScope = 50
 func (r *run) discover(ctx context.Context) error {
 	start, err := url.Parse(r.start)
 	if err != nil {
-		return fmt.Errorf("source %s: %w: %w", r.src.Name, err, ErrSource)
+		return fmt.Errorf("%w: %w", err, ErrSource)
 	}
 	why, rule, err := r.mayFetch(ctx, start)
 	switch {
 	case err != nil:
 		return err
 	case why.fate == Unreachable:
-		return fmt.Errorf("%s: robots.txt of %s (%s), so nothing is fetched in this run: %w", r.src.Name, start.Host, why.reason, ErrUnreachable)
+		return fmt.Errorf("robots.txt of %s (%s), so nothing is fetched in this run: %w", start.Host, why.reason, ErrUnreachable)
 	case why.fate == Refused:
-		return fmt.Errorf("%s: robots.txt of %s keeps %s from being fetched (%s): %w", r.src.Name, start.Host, r.start, rule, ErrNothing)
+		return fmt.Errorf("robots.txt of %s keeps %s from being fetched (%s): %w", start.Host, r.start, rule, ErrNothing)
 	}
 	if namesList(start) {
 		return r.discoverSitemap(ctx, start)
@@ -56,7 +56,7 @@ func (r *run) discoverSitemap(ctx context.Context, start *url.URL) error {
 		r.scope.anchor(start, "/")
 		r.summary.Discovery = fromLLMs
 		if !r.readLLMs(ctx, start) {
-			return fmt.Errorf("%s: %s names no page of %s: %w", r.src.Name, r.start, r.scope.origin, ErrNothing)
+			return fmt.Errorf("%s names no page of %s: %w", r.start, r.scope.origin, ErrNothing)
 		}
 		return nil
 	}
@@ -73,11 +73,11 @@ func (r *run) discoverSitemap(ctx context.Context, start *url.URL) error {
 	}
 	if s.failure != nil {
 		if errors.Is(s.failure, ErrUnreachable) || errors.Is(s.failure, ErrNothing) {
-			return fmt.Errorf("%s: read sitemap %s: %w", r.src.Name, r.start, s.failure)
+			return fmt.Errorf("read sitemap %s: %w", r.start, s.failure)
 		}
-		return fmt.Errorf("%s: read sitemap %s: %w: %w", r.src.Name, r.start, s.failure, ErrNothing)
+		return fmt.Errorf("read sitemap %s: %w: %w", r.start, s.failure, ErrNothing)
 	}
-	return fmt.Errorf("%s: sitemap %s gave 0 usable URLs: %s: %w", r.src.Name, r.start, s.account(), ErrNothing)
+	return fmt.Errorf("sitemap %s gave 0 usable URLs: %s: %w", r.start, s.account(), ErrNothing)
 }
 
 // discoverPage reads a start that is a page: where it ends up is the scope.
@@ -88,7 +88,7 @@ func (r *run) discoverPage(ctx context.Context, start *url.URL) error {
 	}
 	final, err := url.Parse(t.url)
 	if err != nil {
-		return fmt.Errorf("source %s: %w: %w", r.src.Name, err, ErrSource)
+		return fmt.Errorf("%w: %w", err, ErrSource)
 	}
 	r.scope.anchor(final, startDir(final), via...)
 	r.start, r.probeDir = t.url, r.scope.dir
@@ -112,6 +112,10 @@ func (r *run) discoverPage(ctx context.Context, start *url.URL) error {
 	llms.Path, llms.RawPath = "/llms.txt", ""
 	if r.readLLMs(ctx, &llms) {
 		r.summary.Discovery = fromLLMs
+		return nil
+	}
+	if o.fate == Gone {
+		return fmt.Errorf("start %s (%s), and the site has no sitemap: %w", t.url, o.reason, ErrUnreachable)
 	}
 	return nil
 }
@@ -137,11 +141,11 @@ func (r *run) startPage(ctx context.Context, start *url.URL) (*task, outcome, []
 		}
 		switch {
 		case o.err != nil:
-			return nil, o, nil, fmt.Errorf("%s: fetch %s: %w", r.src.Name, t.url, o.err)
+			return nil, o, nil, fmt.Errorf("fetch %s: %w", t.url, o.err)
 		case o.redirect != "" && len(via) < maxRedirects:
 			u, err := url.Parse(t.url)
 			if err != nil {
-				return nil, o, nil, fmt.Errorf("%s: %w", r.src.Name, err)
+				return nil, o, nil, fmt.Errorf("%w", err)
 			}
 			via = append(via, u)
 			r.summary.Redirects++
@@ -150,19 +154,22 @@ func (r *run) startPage(ctx context.Context, start *url.URL) (*task, outcome, []
 				return nil, o, nil, err
 			}
 			if _, met := r.fates[o.redirect]; met {
-				return nil, o, nil, fmt.Errorf("%s: start %s leads in a circle: %w", r.src.Name, r.start, ErrUnreachable)
+				return nil, o, nil, fmt.Errorf("start %s leads in a circle: %w", r.start, ErrUnreachable)
 			}
 			t = &task{url: o.redirect, hops: t.hops + 1}
 			continue
 		case o.redirect != "":
-			return nil, o, nil, fmt.Errorf("%s: start %s leads through more than %d redirects: %w", r.src.Name, r.start, maxRedirects, ErrUnreachable)
+			return nil, o, nil, fmt.Errorf("start %s leads through more than %d redirects: %w", r.start, maxRedirects, ErrUnreachable)
 		case o.fate == Fetched, o.fate == NotModified, o.reason == reasonNeedsJS, strings.HasPrefix(o.reason, "content_type"):
 			// A start without words may still have a sitemap.
 			return t, o, via, nil
+		case o.fate == Gone:
+			// So may a site without a page at its root.
+			return t, o, via, nil
 		case o.fate == Refused && !o.soft:
-			return nil, o, nil, fmt.Errorf("%s: start %s is refused (%s): %w", r.src.Name, t.url, o.reason, ErrNothing)
+			return nil, o, nil, fmt.Errorf("start %s is refused (%s): %w", t.url, o.reason, ErrNothing)
 		default:
-			return nil, o, nil, fmt.Errorf("%s: start %s (%s): %w", r.src.Name, t.url, o.reason, ErrUnreachable)
+			return nil, o, nil, fmt.Errorf("start %s (%s): %w", t.url, o.reason, ErrUnreachable)
 		}
 	}
 }

@@ -48,7 +48,7 @@ type Verdict struct {
 // of it. A URL that the source's rules refuse is not asked for.
 func (c *Crawler) Explain(ctx context.Context, src docseek.Source, rawURL string) (Explanation, error) {
 	if folder, ok, err := folderOf(src.Start); err != nil {
-		return Explanation{}, fmt.Errorf("source %s: %w", src.Name, err)
+		return Explanation{}, fmt.Errorf("%w", err)
 	} else if ok {
 		return c.explainFile(ctx, src, folder, rawURL)
 	}
@@ -75,7 +75,7 @@ func (c *Crawler) Explain(ctx context.Context, src docseek.Source, rawURL string
 func (r *run) place(ctx context.Context) error {
 	start, err := url.Parse(r.start)
 	if err != nil {
-		return fmt.Errorf("source %s: %w: %w", r.src.Name, err, ErrSource)
+		return fmt.Errorf("%w: %w", err, ErrSource)
 	}
 	if namesList(start) {
 		r.scope.anchor(start, "/")
@@ -87,7 +87,7 @@ func (r *run) place(ctx context.Context) error {
 		}
 		final, err := url.Parse(t.url)
 		if err != nil {
-			return fmt.Errorf("source %s: %w: %w", r.src.Name, err, ErrSource)
+			return fmt.Errorf("%w: %w", err, ErrSource)
 		}
 		r.scope.anchor(final, startDir(final), via...)
 	}

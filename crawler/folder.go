@@ -48,11 +48,11 @@ func folderBase(src docseek.Source, folder string) (*url.URL, error) {
 	}
 	canonical, err := Canonical(src.BaseURL, "")
 	if err != nil {
-		return nil, fmt.Errorf("source %s: base_url: %w: %w", src.Name, err, ErrSource)
+		return nil, fmt.Errorf("base_url: %w: %w", err, ErrSource)
 	}
 	base, err := url.Parse(canonical)
 	if err != nil {
-		return nil, fmt.Errorf("source %s: base_url: %w: %w", src.Name, err, ErrSource)
+		return nil, fmt.Errorf("base_url: %w: %w", err, ErrSource)
 	}
 	if base.RawQuery = ""; !strings.HasSuffix(base.Path, "/") {
 		base.Path, base.RawPath = base.Path+"/", ""
@@ -77,7 +77,7 @@ func (c *Crawler) crawlFolder(ctx context.Context, src docseek.Source, folder st
 	sc.anchor(base, base.EscapedPath())
 	root, err := os.OpenRoot(folder)
 	if err != nil {
-		return Summary{}, fmt.Errorf("source %s: open folder: %w: %w", src.Name, err, ErrUnreachable)
+		return Summary{}, fmt.Errorf("open folder: %w: %w", err, ErrUnreachable)
 	}
 	defer func() { _ = root.Close() }()
 	r := newRunState(c.opts, src, sc, known, visit)
@@ -92,7 +92,7 @@ func (c *Crawler) crawlFolder(ctx context.Context, src docseek.Source, folder st
 	}
 	if r.done == 0 {
 		r.incomplete = true
-		return files.summarize(), fmt.Errorf("source %s: folder %s has no .html, .htm or .md file: %w", src.Name, folder, ErrNothing)
+		return files.summarize(), fmt.Errorf("folder %s has no .html, .htm or .md file: %w", folder, ErrNothing)
 	}
 	return files.summarize(), nil
 }
