@@ -91,23 +91,22 @@ func (t *Tokenizer) Size() int { return t.size }
 // Count is the number of tokens that text becomes, without the [Overhead].
 // It does not allocate.
 func (t *Tokenizer) Count(text string) int {
+	var buf [maxWord]int32
 	n := 0
-	s := scanner{text: text}
-	for s.next() {
-		n += t.cover(s.word(), nil)
+	for s := (scanner{text: text}); s.next(); {
+		n += len(t.appendWord(buf[:0], &s))
 	}
 	return n
 }
 
 // Encode returns the ids of text between [CLS] and [SEP], at most limit of them
-// in all. It reports whether text was cut to get there.
+// in all, but no fewer than these two. It reports whether text was cut to get there.
 func (t *Tokenizer) Encode(text string, limit int) (ids []int32, truncated bool) {
 	limit = max(limit, Overhead)
 	ids = make([]int32, 1, min(limit, Overhead+len(text)/3+8))
 	ids[0] = t.first
-	s := scanner{text: text}
-	for len(ids) < limit && s.next() {
-		t.cover(s.word(), &ids)
+	for s := (scanner{text: text}); len(ids) < limit && s.next(); {
+		ids = t.appendWord(ids, &s)
 	}
 	if truncated = len(ids) >= limit; truncated {
 		ids = ids[:limit-1]
@@ -115,32 +114,23 @@ func (t *Tokenizer) Encode(text string, limit int) (ids []int32, truncated bool)
 	return append(ids, t.last), truncated
 }
 
-// cover counts the pieces of a normalized word and appends their ids where ids
-// is given. A word that the vocabulary does not cover is one unknown token.
-func (t *Tokenizer) cover(word []byte, ids *[]int32) int {
-	n, start := 0, 0
-	if word == nil {
-		start = -1
+// appendWord appends the ids of the current word's pieces to dst: one at least,
+// and at most one per character. A word that the vocabulary does not cover, or
+// that is longer than maxWord, is one unknown token.
+func (t *Tokenizer) appendWord(dst []int32, s *scanner) []int32 {
+	if s.count > maxWord {
+		return append(dst, t.unknown)
 	}
-	for from := &t.initial; start >= 0 && start < len(word); from = &t.inner {
-		id, length := from.longestPrefix(word[start:])
+	start, word, from := len(dst), s.buf[:s.n], &t.initial
+	for len(word) > 0 {
+		id, length := from.longestPrefix(word)
 		if length == 0 {
-			start = -1
-			break
+			return append(dst[:start], t.unknown)
 		}
-		if ids != nil {
-			*ids = append(*ids, id)
-		}
-		n++
-		start += length
+		dst = append(dst, id)
+		word, from = word[length:], &t.inner
 	}
-	if start < 0 {
-		if ids != nil {
-			*ids = append((*ids)[:len(*ids)-n], t.unknown)
-		}
-		return 1
-	}
-	return n
+	return dst
 }
 
 // longestPrefix finds the longest entry that word starts with, and its length;
@@ -161,18 +151,10 @@ func (p *pieces) longestPrefix(word []byte) (id int32, length int) {
 type scanner struct {
 	text string
 	pos  int
-	// buf holds the first n bytes of the current word, of count characters.
+	// buf holds the current word in its first n bytes, and count says how many
+	// characters it has; of more than maxWord only the first are held.
 	buf      [maxWord * utf8.UTFMax]byte
 	n, count int
-}
-
-// word is the current word in a buffer that the next call of next reuses, or
-// nil when it has more than maxWord characters.
-func (s *scanner) word() []byte {
-	if s.count > maxWord {
-		return nil
-	}
-	return s.buf[:s.n]
 }
 
 // next goes to the next word and reports whether there is one.
