@@ -36,6 +36,7 @@ func RandomLives(t *testing.T, index Index) {
 	t.Helper()
 	for i := range 4 {
 		t.Run(fmt.Sprint("random life ", i), func(t *testing.T) {
+			t.Parallel()
 			l := &life{must: newMust(t), rng: seed("life", i), open: index(t), model: model{}}
 			l.store = l.must.open(l.open)
 			for range 40 {

@@ -65,6 +65,7 @@ func Run(t *testing.T, index Index) {
 		{"readers across commits", testReadersAcrossCommits},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			test.run(newMust(t), index(t))
 		})
 	}
@@ -276,10 +277,10 @@ func (m must) same(got, want any) {
 	}
 }
 
-// eventually waits until another process's commit is seen: seconds at most.
+// eventually waits until another process's commit is seen.
 func (m must) eventually(what string, holds func() bool) {
 	m.Helper()
-	ctx, cancel := context.WithTimeout(m.ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(m.ctx, time.Minute)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
