@@ -90,7 +90,10 @@ func (a *app) configCheck() error {
 	if a.configFile == "" {
 		return usagef("config check needs --config FILE")
 	}
-	_, err := a.configuration(nil)
+	c, err := a.configuration(nil)
+	if err == nil {
+		_, err = a.plan(c)
+	}
 	var faults *config.FaultsError
 	if a.json {
 		found := []config.Fault{}

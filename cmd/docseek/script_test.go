@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/docseek/docseek/internal/fakesite"
@@ -217,9 +218,10 @@ func cmdStored(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-// TestStdioCarriesOnlyTheProtocol runs the server as an agent does, with debug
-// logging while it crawls and indexes, and reads every line it prints.
-func TestStdioCarriesOnlyTheProtocol(t *testing.T) {
+// TestStdio runs the server as an agent does, with debug logging while it crawls
+// and indexes. Every line it prints is of the protocol, and its answers are those
+// of the command line.
+func TestStdio(t *testing.T) {
 	archive, err := os.ReadFile("testdata/sites/docs.txtar")
 	if err != nil {
 		t.Fatal(err)
@@ -257,23 +259,37 @@ func TestStdioCarriesOnlyTheProtocol(t *testing.T) {
 	if _, err := io.WriteString(toServer, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n"); err != nil {
 		t.Fatal(err)
 	}
+	const query = "how are retries spaced"
+	var tool search.Answer
 	deadline := time.Now().Add(patience)
 	for {
-		m := ask(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"search_docs","arguments":{"query":"how are retries spaced"}}}`)
+		m := ask(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"search_docs","arguments":{"query":"` + query + `"}}}`)
 		content, _ := json.Marshal(m["result"])
 		var answer struct{ StructuredContent search.Answer }
 		if err := json.Unmarshal(content, &answer); err != nil {
 			t.Fatal(err)
 		}
-		if len(answer.StructuredContent.Results) > 0 && answer.StructuredContent.Mode == search.Hybrid && !answer.StructuredContent.Degraded {
-			if url := answer.StructuredContent.Results[0].URL; url != s.URL("/guide/retries#backoff") {
-				t.Errorf("first hit is %s", url)
-			}
+		tool = answer.StructuredContent
+		if len(tool.Results) > 0 && tool.Mode == search.Hybrid && !tool.Degraded {
 			break
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("no hybrid answer: %s", content)
 		}
+	}
+	if url := tool.Results[0].URL; url != s.URL("/guide/retries#backoff") {
+		t.Errorf("first hit is %s", url)
+	}
+	var printed strings.Builder
+	if code := run([]string{"--data-dir", data, "--json", "search", query}, streams{out: &printed, err: t.Output()}, nil); code != exitDone {
+		t.Fatalf("search on the command line: exit code %d", code)
+	}
+	var cli search.Answer
+	if err := json.Unmarshal([]byte(printed.String()), &cli); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(cli, tool); diff != "" {
+		t.Errorf("the tool answers differently (-command line +tool):\n%s", diff)
 	}
 	if err := toServer.Close(); err != nil {
 		t.Fatal(err)

@@ -67,6 +67,11 @@ func (a *app) query(ctx context.Context, do func(context.Context, *search.Engine
 		return err
 	}
 	defer p.close(&err)
+	plan, err := a.plan(c)
+	if err != nil {
+		return err
+	}
+	p.interval = plan.Interval(time.Now())
 	return do(ctx, p.engine())
 }
 

@@ -68,9 +68,9 @@ func (a *app) serve(ctx context.Context, c config.Config, flags serveFlags, read
 	if flags.noSchedule {
 		c.Schedule = "off"
 	}
-	plan, err := schedule.New(c.Schedule, schedule.Options{Log: a.log})
+	plan, err := a.plan(c)
 	if err != nil {
-		return &config.FaultsError{Faults: []config.Fault{{Field: "schedule", Message: err.Error()}}}
+		return err
 	}
 	p, err := a.assemble(ctx, c)
 	if err != nil {
@@ -143,6 +143,15 @@ func (a *app) serve(ctx context.Context, c config.Config, flags serveFlags, read
 		fmt.Fprint(a.err, connectText(address))
 	}
 	return group.Wait()
+}
+
+// plan is the configured schedule.
+func (a *app) plan(c config.Config) (*schedule.Schedule, error) {
+	plan, err := schedule.New(c.Schedule, schedule.Options{Log: a.log})
+	if err != nil {
+		return nil, &config.FaultsError{Faults: []config.Fault{{Field: "schedule", Message: err.Error()}}}
+	}
+	return plan, nil
 }
 
 // reserveStdout keeps standard output for the protocol: whatever else in the
