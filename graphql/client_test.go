@@ -233,10 +233,10 @@ func TestClientFailures(t *testing.T) {
 
 func TestClientOptions(t *testing.T) {
 	for address, want := range map[string]string{
-		"":                          "must be an http or https URL",
-		"ftp://a.test":              "must be an http or https URL",
-		"https://user:pw@a.test/":   "must not hold a user or password",
-		"https://a.test/#f":         "must not have a fragment",
+		"":                            "must be an http or https URL",
+		"ftp://a.test":                "must be an http or https URL",
+		"https://user:pw@a.test/":     "must not hold a user or password",
+		"https://a.test/#f":           "must not have a fragment",
 		"https://a.test/%zz?k=s3cr3t": "is no URL",
 	} {
 		if _, err := NewClient(ClientOptions{URL: address}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "s3cr3t") {
