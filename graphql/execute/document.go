@@ -11,6 +11,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/lexer"
 	"github.com/vektah/gqlparser/v2/parser"
 	"github.com/vektah/gqlparser/v2/validator"
 	"github.com/vektah/gqlparser/v2/validator/rules"
@@ -71,10 +72,7 @@ func parse(text string, limits Limits) (document, []Fault) {
 	}
 	tree, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, limits.Tokens)
 	if err != nil {
-		if located, ok := errors.AsType[*gqlerror.Error](err); ok {
-			return document{}, []Fault{faultOf(located)}
-		}
-		return document{}, faultf("%v", err)
+		return document{}, []Fault{syntaxFault(text, err)}
 	}
 	if len(tree.Operations) == 0 {
 		return document{}, faultf("the document holds no operation: begin it with query or mutation")
@@ -100,6 +98,28 @@ func parse(text string, limits Limits) (document, []Fault) {
 		}
 	}
 	return d, faults
+}
+
+// syntaxFault is why a text is no document. Where a character is what is wrong,
+// the parser says no more than that; the lexer says which.
+func syntaxFault(text string, err error) Fault {
+	if strings.Contains(err.Error(), lexer.Invalid.String()) {
+		l := lexer.New(&ast.Source{Input: text})
+		for {
+			token, why := l.ReadToken()
+			if why != nil {
+				err = why
+				break
+			}
+			if token.Kind == lexer.EOF {
+				break
+			}
+		}
+	}
+	if located, ok := errors.AsType[*gqlerror.Error](err); ok {
+		return faultOf(located)
+	}
+	return Fault{Message: err.Error()}
 }
 
 // validate holds the document to the schema (GraphQL spec, October 2021, §5).

@@ -66,12 +66,15 @@ func (f Fault) String() string {
 	return b.String()
 }
 
-// The patterns of gqlparser's messages: what it suggests, and where a field
-// that does not exist was asked for.
+// The patterns of gqlparser's messages: what it suggests, and what does not exist.
 var (
 	meant        = regexp.MustCompile(`\s*Did you mean (to use an inline fragment on |the enum value )?(.+)\?$`)
 	quoted       = regexp.MustCompile(`"([^"]+)"`)
-	unknownField = regexp.MustCompile(`^Cannot query field "([^"]+)" on type "([^"]+)"`)
+	noField      = regexp.MustCompile(`^Cannot query field "([^"]+)" on type "([^"]+)"`)
+	noInputField = regexp.MustCompile(`^Field "([^"]+)" is not defined by type "([^"]+)"`)
+	noEnumValue  = regexp.MustCompile(`^Value "([^"]+)" does not exist in "([^"!]+)!*" enum`)
+	noArgument   = regexp.MustCompile(`^Unknown argument "([^"]+)" on field "([^".]+)\.([^"]+)"`)
+	noType       = regexp.MustCompile(`^Unknown type "([^"]+)"`)
 )
 
 func faultOf(err *gqlerror.Error) Fault {
@@ -111,23 +114,71 @@ func namesIn(list string) []string {
 	return all
 }
 
-// nearest suggests fields where a field does not exist and none is called
-// nearly so.
+// nearest suggests names where one does not exist and none is called nearly so.
 func (f Fault) nearest(schema *ast.Schema) Fault {
-	m := unknownField.FindStringSubmatch(f.Message)
-	if m == nil || len(f.Suggestions) > 0 {
+	if len(f.Suggestions) > 0 {
 		return f
 	}
-	if def := schema.Types[m[2]]; def != nil {
-		var fields []string
-		for _, field := range def.Fields {
-			if !strings.HasPrefix(field.Name, "__") {
-				fields = append(fields, field.Name)
+	var wrong string
+	var names []string
+	if m := noField.FindStringSubmatch(f.Message); m != nil {
+		wrong, names = m[1], fieldNames(schema.Types[m[2]])
+	} else if m := noInputField.FindStringSubmatch(f.Message); m != nil {
+		wrong, names = m[1], fieldNames(schema.Types[m[2]])
+	} else if m := noEnumValue.FindStringSubmatch(f.Message); m != nil {
+		wrong, names = m[1], valueNames(schema.Types[m[2]])
+	} else if m := noArgument.FindStringSubmatch(f.Message); m != nil {
+		wrong, names = m[1], argumentNames(schema.Types[m[2]], m[3])
+	} else if m := noType.FindStringSubmatch(f.Message); m != nil {
+		for name, def := range schema.Types {
+			if !def.BuiltIn {
+				names = append(names, name)
 			}
 		}
-		f.Suggestions = nearest(m[1], fields, maxSuggestions)
+		slices.Sort(names)
+		wrong = m[1]
 	}
+	f.Suggestions = nearest(wrong, names, maxSuggestions)
 	return f
+}
+
+func fieldNames(d *ast.Definition) []string {
+	if d == nil {
+		return nil
+	}
+	var names []string
+	for _, field := range d.Fields {
+		if !strings.HasPrefix(field.Name, "__") {
+			names = append(names, field.Name)
+		}
+	}
+	return names
+}
+
+func valueNames(d *ast.Definition) []string {
+	if d == nil {
+		return nil
+	}
+	names := make([]string, len(d.EnumValues))
+	for i, v := range d.EnumValues {
+		names[i] = v.Name
+	}
+	return names
+}
+
+func argumentNames(d *ast.Definition, field string) []string {
+	if d == nil {
+		return nil
+	}
+	f := d.Fields.ForName(field)
+	if f == nil {
+		return nil
+	}
+	names := make([]string, len(f.Arguments))
+	for i, a := range f.Arguments {
+		names[i] = a.Name
+	}
+	return names
 }
 
 // shorten bounds the number of faults, and says how many there are.

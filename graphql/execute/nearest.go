@@ -6,9 +6,12 @@ import (
 	"strings"
 )
 
+// anyway is how many names are suggested where none is near.
+const anyway = 3
+
 // nearest returns at most n of the names, those most like the given one first:
 // those that contain it or are contained in it, then by the number of changes
-// between the two.
+// between the two. Where half of the letters would have to change, few are enough.
 func nearest(name string, names []string, n int) []string {
 	type candidate struct {
 		name     string
@@ -25,10 +28,11 @@ func nearest(name string, names []string, n int) []string {
 		all = append(all, candidate{other, d})
 	}
 	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(a.distance, b.distance) })
-	all = all[:min(n, len(all))]
-	out := make([]string, len(all))
-	for i, c := range all {
-		out[i] = c.name
+	var out []string
+	for i, c := range all[:min(n, len(all))] {
+		if i < anyway || c.distance <= len(name)/2 {
+			out = append(out, c.name)
+		}
 	}
 	return out
 }
