@@ -311,8 +311,8 @@ var (
 
 // standsAlone reports whether an inline element is no part of a text.
 func standsAlone(n *html.Node) bool {
-	for c := n.Parent.FirstChild; c != nil; c = c.NextSibling {
-		if c.Type == html.TextNode && !wordless(c.Data) {
+	for _, s := range []*html.Node{n.PrevSibling, n.NextSibling} {
+		if s != nil && s.Type == html.TextNode && !wordless(s.Data) {
 			return false
 		}
 	}

@@ -91,12 +91,7 @@ type page struct {
 }
 
 func newPage(u *url.URL, src source) (*page, error) {
-	body := src.html
-	truncated := len(body) > maxBytes
-	if truncated {
-		body = body[:maxBytes]
-	}
-	root, deep, err := parse(body, src.xhtml)
+	root, deep, cut, err := parse(src.html, src.xhtml)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +104,7 @@ func newPage(u *url.URL, src source) (*page, error) {
 		isRoot: map[*html.Node]bool{},
 		titles: map[*html.Node]bool{},
 	}
-	p.signals.TooDeep, p.signals.Truncated = deep, truncated
+	p.signals.TooDeep, p.signals.Truncated = deep, cut
 	p.body = find(root, func(n *html.Node) bool { return is(n, atom.Body, atom.Frameset) })
 	if p.body == nil {
 		p.body = root

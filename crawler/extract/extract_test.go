@@ -328,24 +328,36 @@ func TestDeepAndLargePages(t *testing.T) {
 			t.Errorf("%d sections, and the last ends %q", n, tail(doc.Sections[n-1].Markdown))
 		}
 	})
+	t.Run("too many tags", func(t *testing.T) {
+		body := "<p>start</p>" + strings.Repeat("<br>", 1_100_000) + "<p>end</p>"
+		doc, signals := read(t, body)
+		if got := join(doc); got != "start" || !signals.Truncated {
+			t.Errorf("truncated %v: %q", signals.Truncated, tail(got))
+		}
+	})
 	t.Run("hostile", func(t *testing.T) {
 		bold := strings.Builder{}
 		for i := range 500 {
 			fmt.Fprintf(&bold, "<b x=%d>", i)
 		}
 		for name, body := range map[string]string{
-			"open formatting": bold.String() + strings.Repeat("<p>x", 50000) + "<p>end",
-			"nested quotes":   strings.Repeat("<blockquote><ul><li>", 3000) + "end",
-			"nested tables":   strings.Repeat("<table><tr><td>", 3000) + "end",
-			"nested lists":    strings.Repeat("<ul><li>x", 3000) + "end",
-			"nested bold":     strings.Repeat("<b><i>", 3000) + "end",
-			"nested dl":       strings.Repeat(`<dl><dt id="a">t<dd>`, 3000) + "end",
-			"wide spans":      `<table>` + strings.Repeat(`<tr><td rowspan="65000" colspan="9999">x</td></tr>`, 2000) + `<tr><td>end</td></tr></table>`,
-			"stars":           "<p>" + strings.Repeat("*a_ `[", 50000) + "</p>end",
-			"angle brackets":  "<p>" + strings.Repeat("&lt;a ", 50000) + "</p>end",
-			"stray end tags":  strings.Repeat("</b></p></div>", 30000) + "end",
-			"headings":        strings.Repeat("<h2>x</h2>", 30000) + "end",
-			"ids":             strings.Repeat(`<a id="x"></a>`, 50000) + "<h2>x</h2>end",
+			"open formatting":   bold.String() + strings.Repeat("<p>x", 50000) + "<p>end",
+			"nested quotes":     strings.Repeat("<blockquote><ul><li>", 3000) + "end",
+			"nested tables":     strings.Repeat("<table><tr><td>", 3000) + "end",
+			"nested lists":      strings.Repeat("<ul><li>x", 3000) + "end",
+			"nested bold":       strings.Repeat("<b><i>", 3000) + "end",
+			"nested dl":         strings.Repeat(`<dl><dt id="a">t<dd>`, 3000) + "end",
+			"wide spans":        `<table>` + strings.Repeat(`<tr><td rowspan="65000" colspan="9999">x</td></tr>`, 2000) + `<tr><td>end</td></tr></table>`,
+			"stars":             "<p>" + strings.Repeat("*a_ `[", 50000) + "</p>end",
+			"angle brackets":    "<p>" + strings.Repeat("&lt;a ", 50000) + "</p>end",
+			"stray end tags":    strings.Repeat("</b></p></div>", 30000) + "end",
+			"headings":          strings.Repeat("<h2>x</h2>", 30000) + "end",
+			"links":             strings.Repeat(`<a href="/a">x</a>`, 20000) + "end",
+			"tab lists":         strings.Repeat(`<div role="tablist"><a role="tab">x</a></div>`, 20000) + "end",
+			"tab panels":        strings.Repeat(`<div role="tablist"><a role="tab">x</a></div><div role="tabpanel">y</div>`, 20000) + "end",
+			"radio buttons":     strings.Repeat(`<p><input type="radio"><label for="x">y</label><label for="z">y</label></p>`, 20000) + "end",
+			"anchors, headings": strings.Repeat(`<a id="x"></a><div><h2>y</h2></div>`, 20000) + "end",
+			"ids":               strings.Repeat(`<a id="x"></a>`, 50000) + "<h2>x</h2>end",
 		} {
 			t.Run(name, func(t *testing.T) {
 				doc, _ := read(t, body)

@@ -13,6 +13,8 @@ import (
 const (
 	// maxBytes is how much of a page's HTML is read.
 	maxBytes = 32 << 20
+	// maxTags is how many start tags of a page are read.
+	maxTags = 1_000_000
 	// maxDepth is how deep elements may nest before wrappers are left out; the
 	// parser itself gives up at 512 (golang.org/x/net/html).
 	maxDepth = 300
@@ -25,33 +27,23 @@ const (
 )
 
 // parse reads HTML as a browser would, with bounds. deep says that elements
-// were left out because they nest too deep.
-func parse(body []byte, xhtml bool) (root *html.Node, deep bool, err error) {
-	body, deep = reshape(body, shape{xhtml: xhtml, depth: maxDepth, depthAny: maxDepthAny})
+// were left out because they nest too deep, cut that the end of the page was.
+func parse(body []byte, xhtml bool) (root *html.Node, deep, cut bool, err error) {
+	if cut = len(body) > maxBytes; cut {
+		body = body[:maxBytes]
+	}
+	s := shape{xhtml: xhtml, depth: maxDepth, depthAny: maxDepthAny}
+	body = s.reshape(body)
+	deep, cut = s.deep, cut || s.cut
 	if root, err = html.Parse(bytes.NewReader(body)); err == nil {
-		return root, deep, nil
+		return root, deep, cut, nil
 	}
 	// What the parser made of it nests deeper than its tags do.
-	body, _ = reshape(body, shape{xhtml: xhtml, depthAny: maxDepthAny / 4})
-	if root, err = html.Parse(bytes.NewReader(body)); err != nil {
-		return nil, true, fmt.Errorf("parse HTML: %w", err)
+	s = shape{xhtml: xhtml, depthAny: maxDepthAny / 4}
+	if root, err = html.Parse(bytes.NewReader(s.reshape(body))); err != nil {
+		return nil, true, cut, fmt.Errorf("parse HTML: %w", err)
 	}
-	return root, true, nil
-}
-
-// reshape returns the page without the tags that nest too deep; the page itself
-// when there are none.
-func reshape(body []byte, s shape) ([]byte, bool) {
-	s.format, s.count = map[string]int{}, map[string]int{}
-	probe := s
-	if probe.walk(body, io.Discard); !probe.changed {
-		return body, false
-	}
-	s.format, s.count = map[string]int{}, map[string]int{}
-	var b bytes.Buffer
-	b.Grow(len(body))
-	s.walk(body, &b)
-	return b.Bytes(), s.deep
+	return root, true, cut, nil
 }
 
 // shape follows how the tags of a page nest, without building a tree.
@@ -64,7 +56,9 @@ type shape struct {
 	count    map[string]int // of open elements, by name
 	format   map[string]int // of formatting elements without an end tag so far, by name
 	active   int            // their number
+	tags     int            // number of start tags
 	deep     bool
+	cut      bool
 	changed  bool
 }
 
@@ -73,14 +67,34 @@ type openTag struct {
 	kept bool
 }
 
+// reshape returns the page within the bounds; the page itself when it keeps them.
+func (s *shape) reshape(body []byte) []byte {
+	bounds := *s
+	if s.walk(body, io.Discard); !s.changed {
+		return body
+	}
+	*s = bounds
+	var b bytes.Buffer
+	b.Grow(len(body))
+	s.walk(body, &b)
+	return b.Bytes()
+}
+
 // walk copies the page to w without the tags that nest too deep, and with end
 // tags for the empty elements of XHTML.
 func (s *shape) walk(body []byte, w io.Writer) {
+	s.format, s.count = map[string]int{}, map[string]int{}
 	z := html.NewTokenizer(bytes.NewReader(body))
 	for {
 		tt := z.Next()
 		if tt == html.ErrorToken {
 			return
+		}
+		if tt == html.StartTagToken || tt == html.SelfClosingTagToken {
+			if s.tags++; s.tags > maxTags {
+				s.cut, s.changed = true, true
+				return
+			}
 		}
 		raw := z.Raw()
 		keep := true

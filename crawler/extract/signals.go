@@ -36,7 +36,7 @@ type Signals struct {
 	VisibleChars, KeptChars, LinkChars int
 	// TooDeep says that elements nested too deep were flattened; their text is kept.
 	TooDeep bool
-	// Truncated says that the page has more bytes or sections than are read.
+	// Truncated says that the page has more bytes, tags or sections than are read.
 	Truncated bool
 }
 

@@ -96,7 +96,8 @@ func panelsBeside(list *html.Node, want int) []*html.Node {
 			return nil
 		}
 		var panels []*html.Node
-		collectPanels(at, &panels)
+		budget := maxTabSearch
+		collectPanels(at, &panels, want+1, &budget)
 		if len(panels) == want {
 			return panels
 		}
@@ -107,13 +108,19 @@ func panelsBeside(list *html.Node, want int) []*html.Node {
 	return nil
 }
 
-func collectPanels(n *html.Node, panels *[]*html.Node) {
+// maxTabSearch is how many elements near a list of tabs are looked at.
+const maxTabSearch = 2000
+
+func collectPanels(n *html.Node, panels *[]*html.Node, most int, budget *int) {
 	for c := range children(n) {
+		if *budget--; *budget < 0 || len(*panels) == most {
+			return
+		}
 		if attr(c, "role") == "tabpanel" || hasClass(c, "tab-pane") {
 			*panels = append(*panels, c)
 			continue
 		}
-		collectPanels(c, panels)
+		collectPanels(c, panels, most, budget)
 	}
 }
 
@@ -156,9 +163,16 @@ func labelsIn(n *html.Node) []*html.Node {
 	return labels
 }
 
+// maxTabs is how many children of a set of tabs are looked at.
+const maxTabs = 200
+
 func radioPanels(set *html.Node, want int) []*html.Node {
 	var direct []*html.Node
+	looked := 0
 	for c := range children(set) {
+		if looked++; looked > maxTabs {
+			return nil
+		}
 		if c.DataAtom == atom.Input || c.DataAtom == atom.Label || len(labelsIn(c)) > 0 {
 			continue
 		}
