@@ -1,7 +1,8 @@
 // Package docseek holds the nouns that every room of the project shares: what
 // a documentation site is, what a page of it becomes, and what a search finds.
 //
-// It has types only and imports nothing else of the project.
+// It has types, and what belongs to their meaning (see [Visible]); it imports
+// nothing else of the project.
 package docseek
 
 import (
@@ -119,7 +120,8 @@ type Section struct {
 	Markdown string
 }
 
-// Chunk is a piece of one section, small enough to embed.
+// Chunk is a piece of one section, small enough to embed, or a few small sections
+// joined, which then stand under the one that has most of the text.
 //
 // The chunks of a page in order of Ordinal give the page back: see Chunk.Body
 // and Chunk.Glue.
@@ -128,23 +130,26 @@ type Chunk struct {
 	ID string `json:"id"`
 	// URL is the canonical URL of the page.
 	URL string `json:"url"`
-	// Anchor is the id in the page that the chunk stands under, not
-	// percent-encoded; empty if there is none.
+	// Anchor is the id in the page of the section that the chunk stands under,
+	// not percent-encoded; empty if there is none.
 	Anchor string `json:"anchor,omitempty"`
 	// Title is the page's title.
 	Title string `json:"title"`
-	// Path is the heading path of the section.
+	// Path is the heading path of that section.
 	Path []string `json:"path,omitempty"`
 	// Ordinal counts the chunks of a page from 0.
 	Ordinal int `json:"ordinal"`
-	// Section counts the sections of the page from 0: chunks of one section share it.
+	// Section is the number of that section in the page, counted from 0: chunks of
+	// one section share it. The first of them may begin with small sections that
+	// stand before it in the page.
 	Section int `json:"section"`
 	// Text is Markdown that stands by itself: no fence is left open and a piece
 	// of a table carries the table's header.
 	Text string `json:"text"`
 	// Lead and Tail are the bytes at the start and at the end of Text that the
 	// splitter added to make the piece stand by itself: the repeated header of a
-	// table, the reopened or closed fence.
+	// table, the reopened or closed fence, the heading of a small section that the
+	// chunk begins with and whose name neither Path nor Title tells.
 	Lead int `json:"lead,omitempty"`
 	Tail int `json:"tail,omitempty"`
 	// Glue stands between the chunk before, of the same section, and this one in the page.
@@ -159,12 +164,14 @@ type Chunk struct {
 // Body is the chunk's text without what the splitter added.
 func (c Chunk) Body() string { return c.Text[c.Lead : len(c.Text)-c.Tail] }
 
-// Embedded is the text that is embedded for the chunk.
+// Embedded is the text that is embedded for the chunk: its context and what is
+// visible of its text. Where links lead to is for whoever reads an answer; to a
+// model it is noise.
 func (c Chunk) Embedded() string {
 	if c.Context == "" {
-		return c.Text
+		return Visible(c.Text)
 	}
-	return c.Context + "\n\n" + c.Text
+	return c.Context + "\n\n" + Visible(c.Text)
 }
 
 // Link is the chunk's address: the page's URL with the anchor, where there is one.

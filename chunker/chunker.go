@@ -26,7 +26,11 @@ import (
 
 // Version counts the changes of how documents are cut. It is a part of an
 // index's fingerprint.
-const Version = 1
+//
+// In version 2, what is not visible of a text (docseek.Visible) is not counted,
+// a link is not cut, and tiny sections stand under the section that has most of
+// their chunk's text.
+const Version = 2
 
 // ContextVersion counts the changes of what docseek.Chunk.Context says.
 const ContextVersion = 1
@@ -46,8 +50,8 @@ const (
 	// but what its headings say already.
 	tinyTokens = 24
 	// bytesPerToken bounds the bytes of a chunk, for text that is long but counts
-	// few tokens (deep indentation, words that the tokenizer gives up on). Prose
-	// has about four bytes to a token.
+	// few tokens (links, deep indentation, words that the tokenizer gives up on).
+	// Prose has about four bytes to a token.
 	bytesPerToken = 16
 )
 
@@ -80,7 +84,10 @@ func New(counter Counter) *Chunker {
 // A section without text gives no chunk: its heading points at the next one, or
 // behind the last. A section of a few words is joined with the ones after it,
 // if they are below it or as short, but not if one of them is a reference
-// entry; their heading lines then stand in the chunk's text.
+// entry; their heading lines then stand in the chunk's text. The chunk is one
+// of the section that has most of its text, the first of equals; if that is not
+// the first and its heading path does not name the first, the heading line of
+// the first is the chunk's lead.
 func (c *Chunker) Split(doc docseek.Document) (chunks []docseek.Chunk, outline []docseek.Heading) {
 	known := make(map[string]bool)
 	head := func(s docseek.Section, chunk, offset int) {
@@ -92,70 +99,108 @@ func (c *Chunker) Split(doc docseek.Document) (chunks []docseek.Chunk, outline [
 		}
 	}
 	for i := 0; i < len(doc.Sections); {
-		first := doc.Sections[i]
-		head(first, len(chunks), 0)
-		if isBlank(first.Markdown) || len(chunks) >= MaxChunks {
+		head(doc.Sections[i], len(chunks), 0)
+		if isBlank(doc.Sections[i].Markdown) || len(chunks) >= MaxChunks {
 			i++
 			continue
 		}
-		context := c.context(doc.Title, first.Path)
-		budget := maxTokens - 2 - c.counter.Count(context)
-		text, starts := c.join(doc.Sections[i:], budget)
-		for j, start := range starts {
+		u := c.unit(doc.Title, doc.Sections[i:])
+		for j, start := range u.starts {
 			head(doc.Sections[i+1+j], len(chunks), start)
 		}
-		for _, p := range c.cut(text, budget) {
+		main := doc.Sections[i+u.main]
+		for _, p := range c.pieces(u) {
 			if len(chunks) == MaxChunks {
 				break
 			}
 			chunks = append(chunks, docseek.Chunk{
-				URL: doc.URL, Anchor: first.Anchor, Title: doc.Title, Path: first.Path,
-				Ordinal: len(chunks), Section: i,
+				URL: doc.URL, Anchor: main.Anchor, Title: doc.Title, Path: main.Path,
+				Ordinal: len(chunks), Section: i + u.main,
 				Text: p.text, Lead: p.lead, Tail: p.tail, Glue: p.glue,
-				Context: context, Language: doc.Language, Version: doc.Version,
+				Context: u.context, Language: doc.Language, Version: doc.Version,
 			})
 		}
-		i += 1 + len(starts)
+		i += 1 + len(u.starts)
 	}
 	identify(chunks)
 	return chunks, outline
 }
 
-// join puts the sections after a tiny one behind it, as long as the whole is
-// tiny and fits. It returns the text, and where the heading line of each joined
-// section starts in it.
-func (c *Chunker) join(sections []docseek.Section, budget int) (text string, starts []int) {
+// unit is what is cut at once: a section, or a tiny one with those after it
+// that are joined with it.
+type unit struct {
+	text   string
+	starts []int // where the heading line of each joined section starts in text
+
+	main    int    // the number of the section that has most of the text
+	most    int    // how many tokens it has
+	context string // that of the main section
+	lead    string // what stands before the text
+}
+
+// unit puts the sections after a tiny one behind it, as long as the whole is
+// tiny and fits into a chunk.
+func (c *Chunker) unit(title string, sections []docseek.Section) unit {
 	first := sections[0]
-	text = first.Markdown
-	if isReference(first) || !c.tiny(text) {
-		return text, nil
+	u := unit{text: first.Markdown, context: c.context(title, first.Path)}
+	if isReference(first) || !c.tiny(first.Markdown) {
+		return u
 	}
-	for _, s := range sections[1:] {
+	u.most = c.count(first.Markdown)
+	for i, s := range sections[1:] {
 		below := s.Level > first.Level
 		beside := s.Level == first.Level && slices.Equal(parent(s.Path), parent(first.Path)) && c.tiny(s.Markdown)
-		if isReference(s) || s.Title == "" || isBlank(s.Markdown) || !below && !beside || c.leavesFenceOpen(text) {
+		if isReference(s) || s.Title == "" || isBlank(s.Markdown) || !below && !beside || c.leavesFenceOpen(u.text) {
 			break
 		}
-		joined := text + "\n\n" + headingLine(s)
-		joined += "\n\n" + s.Markdown
-		if !c.fits(joined, budget) {
+		joined := u
+		joined.text += "\n\n" + headingLine(s) + "\n\n" + s.Markdown
+		joined.starts = append(joined.starts, len(u.text)+2)
+		if len(joined.text) > maxTokens*bytesPerToken {
 			break
 		}
-		starts = append(starts, len(text)+2)
-		text = joined
-		if !c.tiny(text) {
+		if n := c.count(s.Markdown); n > u.most {
+			joined.main, joined.most = i+1, n
+			joined.context, joined.lead = c.context(title, s.Path), ""
+			if first.Title != "" && !slices.Contains(s.Path, first.Title) {
+				joined.lead = headingLine(first) + "\n\n"
+			}
+		}
+		if !c.fits(joined.lead+joined.text, c.budget(joined.context)) {
+			break
+		}
+		u = joined
+		if !c.tiny(u.text) {
 			break
 		}
 	}
-	return text, starts
+	return u
 }
 
-func (c *Chunker) tiny(text string) bool {
-	return len(text) < tinyTokens*bytesPerToken && c.counter.Count(text) < tinyTokens
+// pieces cuts a unit.
+func (c *Chunker) pieces(u unit) []piece {
+	pieces := c.cut(u.text, c.budget(u.context)-c.count(u.lead))
+	pieces[0].text = u.lead + pieces[0].text
+	pieces[0].lead += len(u.lead)
+	return pieces
 }
 
-func (c *Chunker) fits(text string, budget int) bool {
-	return len(text) <= budget*bytesPerToken && c.counter.Count(text) <= budget
+// budget is the number of tokens that a context leaves for the text.
+func (c *Chunker) budget(context string) int {
+	return maxTokens - 2 - c.counter.Count(context)
+}
+
+// count counts the tokens of a Markdown text as it is embedded.
+func (c *Chunker) count(md string) int { return c.counter.Count(docseek.Visible(md)) }
+
+func (c *Chunker) tiny(md string) bool {
+	visible := docseek.Visible(md)
+	return len(visible) < tinyTokens*bytesPerToken && c.counter.Count(visible) < tinyTokens
+}
+
+// fits reports whether a Markdown text is small enough for a chunk.
+func (c *Chunker) fits(md string, budget int) bool {
+	return len(md) <= budget*bytesPerToken && c.count(md) <= budget
 }
 
 // isReference reports whether a section documents one name, and so is worth a

@@ -349,7 +349,11 @@ func TestSectionThatGoesOn(t *testing.T) {
 func TestTinySections(t *testing.T) {
 	long := strings.Repeat("A paragraph that is worth a chunk by itself. ", 6)
 	section := func(level int, title, md string) docseek.Section {
-		return docseek.Section{Title: title, Level: level, Anchor: strings.ToLower(title), Path: []string{"P", title}[min(2-level, 1):], Markdown: md}
+		path := []string{"A", title}
+		if level == 1 {
+			path = path[1:]
+		}
+		return docseek.Section{Title: title, Level: level, Anchor: strings.ToLower(title), Path: path, Markdown: md}
 	}
 	name := func(anchor, md string) docseek.Section {
 		return docseek.Section{Title: "A", Level: 2, Anchor: anchor, Path: []string{"P", "A"}, Markdown: md}
@@ -366,6 +370,7 @@ func TestTinySections(t *testing.T) {
 	}{
 		{"with the one below", []docseek.Section{section(1, "A", "Intro."), section(2, "B", "Text.")}, []string{"Intro.\n\n## B\n\nText."}, []int{0, 0}},
 		{"with a long one below", []docseek.Section{section(1, "A", "Intro."), section(2, "B", long)}, []string{"Intro.\n\n## B\n\n" + long}, []int{0, 0}},
+		{"with ones beside of more text", []docseek.Section{section(2, "B", "One."), section(2, "C", "Two and a half."), section(2, "D", "Three and a half.")}, []string{"## B\n\nOne.\n\n## C\n\nTwo and a half.\n\n## D\n\nThree and a half."}, []int{0, 0, 0}},
 		{"with ones beside as short", []docseek.Section{section(2, "A", "One."), section(2, "B", "Two."), section(2, "C", "Three.")}, []string{"One.\n\n## B\n\nTwo.\n\n## C\n\nThree."}, []int{0, 0, 0}},
 		{"not with a long one beside", []docseek.Section{section(2, "A", "One."), section(2, "B", long)}, []string{"One.", long}, []int{0, 1}},
 		{"not with one above", []docseek.Section{section(2, "A", "One."), section(1, "B", "Two.")}, []string{"One.", "Two."}, []int{0, 1}},

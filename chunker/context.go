@@ -23,10 +23,10 @@ func (c *Chunker) context(title string, path []string) string {
 		}
 		parts = append(parts, part)
 	}
-	for len(parts) > 2 && !c.fits(strings.Join(parts, separator), maxContext) {
+	for len(parts) > 2 && !c.fitsLine(strings.Join(parts, separator), maxContext) {
 		parts = append(parts[:1], parts[2:]...)
 	}
-	if context := strings.Join(parts, separator); c.fits(context, maxContext) {
+	if context := strings.Join(parts, separator); c.fitsLine(context, maxContext) {
 		return context
 	}
 	share := maxContext / len(parts)
@@ -36,9 +36,14 @@ func (c *Chunker) context(title string, path []string) string {
 	return strings.Join(parts, separator)
 }
 
+// fitsLine reports whether a text that is embedded as it stands is small enough.
+func (c *Chunker) fitsLine(s string, budget int) bool {
+	return len(s) <= budget*bytesPerToken && c.counter.Count(s) <= budget
+}
+
 // clip shortens a line to a number of tokens, at a word if it can.
 func (c *Chunker) clip(line string, budget int) string {
-	if c.fits(line, budget) {
+	if c.fitsLine(line, budget) {
 		return line
 	}
 	budget -= 2 // a full stop in the middle of a word
@@ -71,7 +76,7 @@ func (c *Chunker) prefix(word string, budget int) int {
 		ends = append(ends, len(word)-len(rest))
 	}
 	n := len(ends)
-	for n > 1 && !c.fits(word[:ends[n-1]], budget) {
+	for n > 1 && !c.fitsLine(word[:ends[n-1]], budget) {
 		if ends[n-1] > budget*bytesPerToken {
 			n--
 		} else {

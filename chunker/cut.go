@@ -1,6 +1,10 @@
 package chunker
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/docseek/docseek"
+)
 
 // piece is the text of a chunk.
 type piece struct {
@@ -49,6 +53,7 @@ type cutter struct {
 	*Chunker
 	md     string
 	budget int
+	links  links
 	lines  lines
 	grains []grain
 }
@@ -58,7 +63,30 @@ func (c *Chunker) cut(md string, budget int) []piece {
 	if c.fits(md, budget) && !c.leavesFenceOpen(md) {
 		return []piece{{text: md}}
 	}
-	k := cutter{Chunker: c, md: md, budget: budget}
+	pieces := c.divide(md, docseek.Hidden(md), budget)
+	// What is a link in the section may not be one in a piece of it, where the
+	// piece begins or ends within a code span. Then all is counted as it stands,
+	// and, for words that only become one when the marks of a link between them
+	// go, with room to spare.
+	for n := budget; n > 0 && !c.fit(pieces, budget); n /= 2 {
+		pieces = c.divide(md, nil, n)
+	}
+	return pieces
+}
+
+// fit reports whether all pieces are within the budget as they are embedded.
+func (c *Chunker) fit(pieces []piece, budget int) bool {
+	for _, p := range pieces {
+		if strings.Contains(p.text, "](") && c.count(p.text) > budget {
+			return false
+		}
+	}
+	return true
+}
+
+// divide divides a section, not counting what is hidden of it.
+func (c *Chunker) divide(md string, hidden []docseek.Range, budget int) []piece {
+	k := cutter{Chunker: c, md: md, budget: budget, links: newLinks(md, hidden)}
 	var blocks []block
 	k.lines, blocks = c.blocks(md)
 	for i, b := range blocks {
@@ -114,8 +142,13 @@ func (k *cutter) measure(start, end, spare int) (tokens int, ok bool) {
 	if end-start > (k.budget-spare)*bytesPerToken {
 		return 0, false
 	}
-	tokens = k.counter.Count(k.md[start:end])
+	tokens = k.tokens(start, end)
 	return tokens, tokens <= k.budget-spare
+}
+
+// tokens counts the tokens of a range without what is hidden of it.
+func (k *cutter) tokens(start, end int) int {
+	return k.counter.Count(k.links.visible(k.md, start, end))
 }
 
 func (k *cutter) add(g grain) { k.grains = append(k.grains, g) }
@@ -156,8 +189,8 @@ func (k *cutter) fence(b block, start, end int) {
 	content := len(k.grains)
 	opening, closing, spare := 0, 0, 0
 	if first <= last {
-		opening = k.counter.Count(k.md[start:k.lines[first]])
-		closing = k.counter.Count(k.md[k.textEnd(last):end])
+		opening = k.tokens(start, k.lines[first])
+		closing = k.tokens(k.textEnd(last), end)
 		spare = max(opening, within.leadTokens) + max(closing, within.tailTokens)
 	}
 	if first > last || spare > k.budget/4 || len(within.lead)+len(within.tail) > k.budget*bytesPerToken/4 {
@@ -216,7 +249,7 @@ func (k *cutter) border(f *frame, cost int) {
 // table adds the grains of a table: its rows, the first one with the header.
 func (k *cutter) table(b block, start int) {
 	header := strings.TrimRight(k.md[start:k.textEnd(b.first+1)], "\r\n") + "\n"
-	headerTokens := k.counter.Count(header)
+	headerTokens := k.count(header)
 	between := k.newFrame(header, "")
 	if headerTokens > k.budget/2 || len(header) > k.budget*bytesPerToken/2 {
 		// Repeated, it would leave no room for rows.
@@ -278,7 +311,7 @@ func (k *cutter) row(i int, between *frame) {
 // sentences adds the grains of a range of running text: its sentences, or their
 // words. The text is cut to leave room for spare tokens.
 func (k *cutter) sentences(start, end, spare int, frameAt func(int) *frame) {
-	text := sentences{s: k.md[:end]}
+	text := sentences{s: k.md[:end], links: &k.links}
 	for pos := start; pos < end; {
 		stop, next := text.from(pos)
 		if tokens, ok := k.measure(pos, stop, spare); ok {
@@ -294,7 +327,7 @@ func (k *cutter) sentences(start, end, spare int, frameAt func(int) *frame) {
 // words adds the grains of a range: its words, or parts of them.
 func (k *cutter) words(start, end, spare int, frameAt func(int) *frame) {
 	for pos := start; pos < end; {
-		stop, next := word(k.md[:end], pos)
+		stop, next := k.links.word(k.md[:end], pos)
 		if tokens, ok := k.measure(pos, stop, spare); ok {
 			k.add(grain{start: pos, end: stop, tokens: tokens})
 		} else {
@@ -312,7 +345,7 @@ func (k *cutter) words(start, end, spare int, frameAt func(int) *frame) {
 	}
 }
 
-// letters adds the grains of a word: groups of what its punctuation and
+// letters adds the grains of a word: groups of what its links, punctuation and
 // ideographs divide, or runs of grapheme clusters as long as they may be.
 func (k *cutter) letters(start, end, spare int, frameAt func(int) *frame) {
 	group := grain{start: start, end: start}
@@ -324,18 +357,26 @@ func (k *cutter) letters(start, end, spare int, frameAt func(int) *frame) {
 		group = grain{start: group.end, end: group.end}
 	}
 	for pos := start; pos < end; {
-		stop := atom(k.md[:end], pos)
+		stop := k.links.atom(k.md[:end], pos)
 		tokens, ok := k.measure(pos, stop, spare)
 		if !ok {
 			flush()
 		}
+		if !ok && k.links.show(pos, stop) {
+			// A link over the budget is text, and cut as such.
+			k.words(pos, stop, spare, frameAt)
+			k.border(frameAt(stop), costLetter)
+			pos = stop
+			group.start, group.end = pos, pos
+			continue
+		}
 		for !ok {
 			n := k.prefix(k.md[pos:stop], k.budget-spare)
 			if n == stop-pos {
-				tokens = k.counter.Count(k.md[pos:stop])
+				tokens = k.tokens(pos, stop)
 				break // one cluster: there is no right way to cut it
 			}
-			k.add(grain{start: pos, end: pos + n, tokens: k.counter.Count(k.md[pos : pos+n])})
+			k.add(grain{start: pos, end: pos + n, tokens: k.tokens(pos, pos+n)})
 			k.border(frameAt(pos+n), costLetter)
 			k.grains[len(k.grains)-1].forced = true
 			pos += n

@@ -12,7 +12,7 @@ type frame struct {
 }
 
 func (c *Chunker) newFrame(lead, tail string) *frame {
-	return &frame{lead: lead, tail: tail, leadTokens: c.counter.Count(lead), tailTokens: c.counter.Count(tail)}
+	return &frame{lead: lead, tail: tail, leadTokens: c.count(lead), tailTokens: c.count(tail)}
 }
 
 // leadSize returns the tokens and bytes of the lead of a frame, which may be nil.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,7 +56,7 @@ func check(tb testing.TB, counter chunker.Counter, d docseek.Document) []docseek
 			}
 			entry++
 		}
-		section := i
+		section, main, most := i, i, visibleTokens(counter, d.Sections[i])
 		i++
 		if strings.TrimSpace(want) == "" {
 			continue
@@ -65,14 +66,17 @@ func check(tb testing.TB, counter chunker.Counter, d docseek.Document) []docseek
 				tb.Fatalf("outline entry %d is %+v, want chunk %d offset %d", entry, outline[entry], next, len(want)+2)
 			}
 			s := d.Sections[i]
+			if n := visibleTokens(counter, s); n > most {
+				main, most = i, n
+			}
 			want += "\n\n" + strings.Repeat("#", s.Level) + " " + s.Title + "\n\n" + s.Markdown
 			i++
 		}
 		var got strings.Builder
 		var cuts []int
-		for first := next; next < len(chunks) && chunks[next].Section == section; next++ {
-			if next == first && (chunks[next].Glue != "" || chunks[next].Lead != 0) {
-				tb.Fatalf("the first chunk of section %d has glue or a lead", section)
+		for first := next; next < len(chunks) && chunks[next].Section == main; next++ {
+			if next == first {
+				checkFirst(tb, chunks[next], d.Sections[section], main > section)
 			}
 			cuts = append(cuts, got.Len())
 			got.WriteString(chunks[next].Glue)
@@ -93,6 +97,23 @@ func check(tb testing.TB, counter chunker.Counter, d docseek.Document) []docseek
 		tb.Fatal("a second split differs")
 	}
 	return chunks
+}
+
+func visibleTokens(counter chunker.Counter, s docseek.Section) int {
+	return counter.Count(docseek.Visible(s.Markdown))
+}
+
+// checkFirst proves that a chunk names the section that begins in it, also where
+// it stands under another one.
+func checkFirst(tb testing.TB, c docseek.Chunk, s docseek.Section, under bool) {
+	tb.Helper()
+	lead := ""
+	if under && s.Title != "" && !slices.Contains(c.Path, s.Title) {
+		lead = strings.Repeat("#", s.Level) + " " + s.Title + "\n\n"
+	}
+	if c.Glue != "" || c.Text[:c.Lead] != lead {
+		tb.Fatalf("the first chunk of section %q has the glue %q and the lead %q", s.Title, c.Glue, c.Text[:c.Lead])
+	}
 }
 
 // checkClusters proves that no cut is within a grapheme cluster.
@@ -127,6 +148,11 @@ func checkFences(tb testing.TB, c docseek.Chunk) {
 		end := f.Pos() + strings.IndexByte(c.Text[f.Pos():], '\n') + 1
 		if k := f.Lines().Len(); k > 0 {
 			end = f.Lines().At(k - 1).Stop
+		}
+		for _, h := range docseek.Hidden(c.Text) {
+			if h.Start < end && h.End > f.Pos() {
+				tb.Fatalf("%q of the code of chunk %d is hidden:\n%s", c.Text[h.Start:h.End], c.Ordinal, c.Text)
+			}
 		}
 		line, _, _ := strings.Cut(c.Text[end:], "\n")
 		if line = strings.TrimLeft(line, " \t>"); !strings.HasPrefix(line, "```") && !strings.HasPrefix(line, "~~~") {
@@ -174,9 +200,11 @@ func (a author) word() string {
 	case 2:
 		return strings.Repeat(a.pick("0a1b2c3d", "https://x.y/?q=1&", "\u200b", "ab\u200d"), 1+a.IntN(200))
 	case 3:
-		return "[a link](https://docs.example.com/" + a.pick("x", "deep/path/to/a/page#anchor") + ")"
+		link := "[" + a.pick("a link", "the `code` of it", "it**em**", "語。", "A stop. Then", "![an image](https://docs.example.com/i.png)") +
+			"](https://docs.example.com/" + a.pick("x", "deep/path/to/a/page#anchor") + a.pick("", " \"a title\"") + ")"
+		return strings.Repeat(link, 1+a.IntN(1+a.IntN(20)))
 	case 4:
-		return a.pick("`code`", "**bold**", "e.g.", "3.14", "\\|", "U.S.", "\u0301mark", "\u00a0", "<br>", "*", "-", "#", ">")
+		return a.pick("`code`", "`code", "[", "](", "](https://docs.example.com/y)", "**bold**", "e.g.", "3.14", "\\|", "U.S.", "\u0301mark", "\u00a0", "<br>", "*", "-", "#", ">")
 	default:
 		return a.pick("the", "server", "answers", "a", "request", "configuration", "of", "Tokens", "expire", "internationalisation")
 	}
@@ -197,7 +225,7 @@ func (a author) code(lines int) string {
 	var b strings.Builder
 	for range lines {
 		b.WriteString(a.pick(
-			"# Install\n", "## Build\n", "\n", "\n\n", "if x {\n", "\treturn f(a, b)\n", "        deep()\n", "| a | b |\n",
+			"# Install\n", "## Build\n", "\n", "\n\n", "if x {\n", "\treturn f(a, b)\n", "        deep()\n", "| a | b |\n", "call[i](x)\n",
 			"- item\n", "> quote\n", "``\n", strings.Repeat("minified(1);", 1+a.IntN(150))+"\n",
 		))
 	}

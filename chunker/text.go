@@ -70,6 +70,7 @@ const (
 // sentences reads the sentences of a text one after the other.
 type sentences struct {
 	s         string
+	links     *links
 	end, next int // of the word that was read last
 }
 
@@ -79,10 +80,10 @@ type sentences struct {
 func (t *sentences) from(pos int) (end, next int) {
 	for start := pos; ; start = t.next {
 		if start >= t.end {
-			t.end, t.next = word(t.s, start)
+			t.end, t.next = t.links.word(t.s, start)
 		}
-		if i := fullStop(t.s[start:t.end]); i > 0 {
-			return start + i, start + i
+		if stop := t.fullStop(start); stop > 0 {
+			return stop, stop
 		}
 		if t.next == len(t.s) {
 			return t.end, t.next
@@ -94,6 +95,23 @@ func (t *sentences) from(pos int) (end, next int) {
 			return t.end, t.next
 		}
 	}
+}
+
+// fullStop returns the offset behind the first East Asian full stop of the word
+// that was read last, from an offset on, that is not in a link; or 0.
+func (t *sentences) fullStop(from int) int {
+	for from < t.end {
+		i := fullStop(t.s[from:t.end])
+		if i == 0 {
+			return 0
+		}
+		linkEnd, found := t.links.cutAt(from + i)
+		if !found {
+			return from + i
+		}
+		from = linkEnd
+	}
+	return 0
 }
 
 // fullStop returns the offset behind the first East Asian full stop within a
