@@ -507,6 +507,22 @@ func TestWidening(t *testing.T) {
 	}
 }
 
+// TestSmallSectionBeforeTheMatch has a chunk that begins with a section of a few
+// words, whose heading is told before it.
+func TestSmallSectionBeforeTheMatch(t *testing.T) {
+	a := ask(t, guideEngine(t), search.Query{Text: "close empty", Mode: search.Lexical})
+	if len(a.Results) != 1 {
+		t.Fatalf("found %q", urls(a))
+	}
+	hit := a.Results[0]
+	if hit.URL != base+"guide/#close%20one" || hit.Text != account || hit.Truncated {
+		t.Errorf("url %s, truncated %v, text\n%s", hit.URL, hit.Truncated, hit.Text)
+	}
+	if got := string([]rune(hit.Text)[hit.Matched.Start:hit.Matched.End]); got != strings.TrimPrefix(account, "## Accounts\n\n") {
+		t.Errorf("matched %q", got)
+	}
+}
+
 func TestNoTextTwiceWhenUngrouped(t *testing.T) {
 	const pieces = 60
 	e, _ := site(t, manual(pieces))

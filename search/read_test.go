@@ -14,7 +14,7 @@ import (
 
 // guide is a page whose pieces have all that a splitter adds: a table's header
 // that is repeated, a fence that is closed and opened again, a section without
-// text, a section joined with the one before it.
+// text, a small section that stands in the chunk of the one after it.
 func guide(t *testing.T, store *memory) {
 	t.Helper()
 	record := search.PageRecord{
@@ -36,7 +36,7 @@ func guide(t *testing.T, store *memory) {
 		{Section: 2, Anchor: "limits", Text: header + "| Blue | 5 |", Lead: len(header), Glue: "\n"},
 		{Section: 3, Anchor: "code", Text: "Run:\n\n```sh\none\n```", Tail: len("\n```")},
 		{Section: 3, Anchor: "code", Text: "```sh\ntwo\n```", Lead: len("```sh\n"), Glue: "\n"},
-		{Section: 4, Anchor: "accounts", Text: "Open one.\n\n### Close one\n\nClose it."},
+		{Section: 5, Anchor: "close one", Text: "## Accounts\n\nOpen one.\n\n### Close one\n\nClose it when it is empty.", Lead: len("## Accounts\n\n")},
 	}
 	for i := range chunks {
 		c := &chunks[i]
@@ -66,7 +66,8 @@ const (
 	limits  = "### Limits\n\n| Card | Limit |\n|---|---|\n| Gold | 10 |\n| Blue | 5 |"
 	code    = "### Code\n\nRun:\n\n```sh\none\ntwo\n```"
 	cards   = "## Cards\n\n" + limits + "\n\n" + code
-	account = "## Accounts\n\nOpen one.\n\n### Close one\n\nClose it."
+	account = "## Accounts\n\nOpen one.\n\n" + closing
+	closing = "### Close one\n\nClose it when it is empty."
 	whole   = "# Guide\n\nWhat there is to know.\n\n" + cards + "\n\n" + account + "\n\n## See also"
 )
 
@@ -99,7 +100,8 @@ func TestRead(t *testing.T) {
 		{"section and what is below", search.ReadQuery{URL: base + "guide#cards"}, "guide/#cards", []string{"Guide", "Cards"}, cards},
 		{"section by title", search.ReadQuery{URL: base + "guide/", Section: "code"}, "guide/#code", []string{"Guide", "Cards", "Code"}, code},
 		{"section instead of anchor", search.ReadQuery{URL: base + "guide/#code", Section: "LIMITS"}, "guide/#limits", []string{"Guide", "Cards", "Limits"}, limits},
-		{"joined section", search.ReadQuery{URL: base + "guide/#close%20one"}, "guide/#close%20one", []string{"Guide", "Accounts", "Close one"}, "### Close one\n\nClose it."},
+		{"small section and what is below", search.ReadQuery{URL: base + "guide/#accounts"}, "guide/#accounts", []string{"Guide", "Accounts"}, account},
+		{"section behind a small one", search.ReadQuery{URL: base + "guide/#close%20one"}, "guide/#close%20one", []string{"Guide", "Accounts", "Close one"}, closing},
 		{"spelled loosely", search.ReadQuery{URL: base + "guide/", Section: "see_also"}, "guide/#see-also", []string{"Guide", "See also"}, "## See also"},
 		{"other page", search.ReadQuery{URL: base + "guide/setup"}, "guide/setup.html", nil, "# Set-up\n\nHow to set it up."},
 		{"query that counts", search.ReadQuery{URL: base + "api/v1/users?x=1"}, "api/v1/users?x=1", nil, "# Users\n\nAll users."},
