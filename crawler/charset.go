@@ -13,6 +13,9 @@ import (
 // prescanBytes is how much of a page is searched for the encoding it declares (HTML §13.2.3.2).
 const prescanBytes = 1024
 
+// sevenBit is the encoding whose texts are valid UTF-8 and mean something else.
+const sevenBit = "iso-2022-jp"
+
 // minConfidence is from when on a guessed encoding is believed, of 100.
 const minConfidence = 20
 
@@ -20,11 +23,12 @@ const minConfidence = 20
 // its byte order mark, else by the Content-Type field, else by what the page
 // declares, else by detection.
 func decodeText(body []byte, contentType string) ([]byte, string, error) {
-	enc, name, certain := charset.DetermineEncoding(body[:min(len(body), prescanBytes)], contentType)
+	head := body[:min(len(body), prescanBytes)]
+	enc, name, certain := charset.DetermineEncoding(head, contentType)
 	switch {
-	case name == "utf-8" && mostlyUTF8(body), !certain && utf8.Valid(body):
+	case name == "utf-8" && mostlyUTF8(body), !certain && name != sevenBit && utf8.Valid(body):
 		return bytes.ToValidUTF8(trimBOM(body), []byte("\ufffd")), "utf-8", nil
-	case !certain || name == "utf-8":
+	case name == "utf-8", !certain && !declares(head):
 		// Nothing is declared, or what is declared cannot be true.
 		enc, name = detect(body, enc, name)
 	}
@@ -36,6 +40,21 @@ func decodeText(body []byte, contentType string) ([]byte, string, error) {
 		return nil, name, fmt.Errorf("decode %s: %w", name, err)
 	}
 	return trimBOM(text), name, nil
+}
+
+// declares reports whether the start of a page names an encoding. That of one
+// which names none is told by its first characters beyond ASCII, which are put
+// there: the answer is UTF-8 then.
+func declares(head []byte) bool {
+	const sign = "é "
+	ascii := bytes.Map(func(r rune) rune {
+		if r >= utf8.RuneSelf {
+			return -1
+		}
+		return r
+	}, head[:min(len(head), prescanBytes-len(sign))])
+	enc, _, _ := charset.DetermineEncoding(append(ascii, sign...), "")
+	return enc != encoding.Nop
 }
 
 func trimBOM(b []byte) []byte { return bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")) }
