@@ -11,16 +11,22 @@ import (
 
 // Style says how definitions are printed. What is printed can be loaded again.
 type Style struct {
-	// Describe is the most characters of each description; 0 leaves descriptions
-	// out, a negative number prints them whole.
+	// Describe is the most characters of each description, which is put on one
+	// line; 0 leaves descriptions out, a negative number prints them whole.
 	Describe int
+	// Arguments says that the arguments of fields have their descriptions too.
+	Arguments bool
 	// Member says which fields or enum values are printed; nil prints all.
 	Member func(name string) bool
 }
 
+// maxReason is the most characters of why something is deprecated, where it is
+// not printed whole.
+const maxReason = 200
+
 // appendSchema prints a schema whose types are printed by one.
 func appendSchema(b []byte, s *Schema, one func([]byte, *ast.Definition) []byte) []byte {
-	whole := Style{Describe: -1}
+	whole := Style{Describe: -1, Arguments: true}
 	b = appendRoots(b, s.ast)
 	for _, name := range slices.Sorted(maps.Keys(s.ast.Directives)) {
 		if !standard(name) {
@@ -79,7 +85,7 @@ func appendSorted(b []byte, def *ast.Definition) []byte {
 	slices.SortFunc(sorted.EnumValues, func(x, y *ast.EnumValueDefinition) int { return cmp.Compare(x.Name, y.Name) })
 	sorted.Types = slices.Sorted(slices.Values(def.Types))
 	sorted.Interfaces = slices.Sorted(slices.Values(def.Interfaces))
-	return Style{Describe: -1}.AppendType(b, &sorted)
+	return Style{Describe: -1, Arguments: true}.AppendType(b, &sorted)
 }
 
 // AppendType prints one type.
@@ -132,10 +138,7 @@ func (s Style) AppendType(b []byte, def *ast.Definition) []byte {
 	}
 	for _, v := range def.EnumValues {
 		if s.Member == nil || s.Member(v.Name) {
-			b = append(b, open...)
-			b = s.appendDescription(b, v.Description, "  ")
-			b = append(append(b, "  "...), v.Name...)
-			b = append(appendDeprecated(b, v.Directives), '\n')
+			b = s.AppendEnumValue(append(b, open...), v)
 			open = ""
 		}
 	}
@@ -143,6 +146,13 @@ func (s Style) AppendType(b []byte, def *ast.Definition) []byte {
 		b = append(b, '}')
 	}
 	return append(b, '\n')
+}
+
+// AppendEnumValue prints one value of an enum, indented by two spaces.
+func (s Style) AppendEnumValue(b []byte, v *ast.EnumValueDefinition) []byte {
+	b = s.appendDescription(b, v.Description, "  ")
+	b = append(append(b, "  "...), v.Name...)
+	return append(s.appendDeprecated(b, v.Directives), '\n')
 }
 
 // AppendField prints one field of a type, indented by two spaces.
@@ -153,20 +163,20 @@ func (s Style) AppendField(b []byte, f *ast.FieldDefinition) []byte {
 	b = append(b, ": "...)
 	b = appendType(b, f.Type)
 	b = appendDefault(b, f.DefaultValue)
-	return append(appendDeprecated(b, f.Directives), '\n')
+	return append(s.appendDeprecated(b, f.Directives), '\n')
 }
 
 func (s Style) appendArguments(b []byte, args ast.ArgumentDefinitionList, indent string) []byte {
 	if len(args) == 0 {
 		return b
 	}
-	if s.Describe == 0 || !slices.ContainsFunc(args, func(a *ast.ArgumentDefinition) bool { return a.Description != "" }) {
+	if s.Describe == 0 || !s.Arguments || !slices.ContainsFunc(args, func(a *ast.ArgumentDefinition) bool { return a.Description != "" }) {
 		for i, a := range args {
 			separator := ", "
 			if i == 0 {
 				separator = "("
 			}
-			b = appendArgument(append(b, separator...), a)
+			b = s.appendArgument(append(b, separator...), a)
 		}
 		return append(b, ')')
 	}
@@ -174,16 +184,16 @@ func (s Style) appendArguments(b []byte, args ast.ArgumentDefinitionList, indent
 	for _, a := range args {
 		b = s.appendDescription(b, a.Description, indent+"  ")
 		b = append(append(b, indent...), "  "...)
-		b = append(appendArgument(b, a), '\n')
+		b = append(s.appendArgument(b, a), '\n')
 	}
 	return append(append(b, indent...), ')')
 }
 
-func appendArgument(b []byte, a *ast.ArgumentDefinition) []byte {
+func (s Style) appendArgument(b []byte, a *ast.ArgumentDefinition) []byte {
 	b = append(append(b, a.Name...), ": "...)
 	b = appendType(b, a.Type)
 	b = appendDefault(b, a.DefaultValue)
-	return appendDeprecated(b, a.Directives)
+	return s.appendDeprecated(b, a.Directives)
 }
 
 func appendType(b []byte, t *ast.Type) []byte {
@@ -205,14 +215,18 @@ func appendDefault(b []byte, v *ast.Value) []byte {
 	return append(append(b, " = "...), v.String()...)
 }
 
-func appendDeprecated(b []byte, directives ast.DirectiveList) []byte {
+func (s Style) appendDeprecated(b []byte, directives ast.DirectiveList) []byte {
 	d := directives.ForName("deprecated")
 	if d == nil {
 		return b
 	}
 	b = append(b, " @deprecated"...)
 	if len(d.Arguments) > 0 {
-		b = append(append(b, "(reason: "...), d.Arguments[0].Value.String()...)
+		reason := *d.Arguments[0].Value
+		if s.Describe >= 0 {
+			reason.Raw = cut(strings.Join(strings.Fields(reason.Raw), " "), maxReason)
+		}
+		b = append(append(b, "(reason: "...), reason.String()...)
 		b = append(b, ')')
 	}
 	return b
@@ -241,7 +255,7 @@ func (s Style) appendDescription(b []byte, text, indent string) []byte {
 		return b
 	}
 	if s.Describe > 0 {
-		text = cut(text, s.Describe)
+		text = cut(strings.Join(strings.Fields(text), " "), s.Describe)
 	}
 	return appendDescription(b, text, indent)
 }

@@ -93,7 +93,7 @@ func (s *Schema) Unfillable(name string) (why string, ok bool) {
 // SDL prints the whole schema: types by name, members in their own order.
 func (s *Schema) SDL() string {
 	return string(appendSchema(nil, s, func(b []byte, d *ast.Definition) []byte {
-		return Style{Describe: -1}.AppendType(b, d)
+		return Style{Describe: -1, Arguments: true}.AppendType(b, d)
 	}))
 }
 
