@@ -8,12 +8,12 @@ import (
 // Range is a part of a text in bytes: Start included, End not.
 type Range struct{ Start, End int }
 
-// Visible is a Markdown text without what [Hidden] finds in it.
+// Visible is a Markdown text without what is hidden of it (see [Inlines]).
 func Visible(markdown string) string {
-	hidden := Hidden(markdown)
-	if len(hidden) == 0 {
+	if !strings.Contains(markdown, "](") {
 		return markdown
 	}
+	_, hidden := Inlines(markdown)
 	var b strings.Builder
 	b.Grow(len(markdown))
 	from := 0
@@ -25,21 +25,19 @@ func Visible(markdown string) string {
 	return b.String()
 }
 
-// Hidden finds what the inline links and images of a Markdown text have beside
-// their text: "[" or "![", and "](destination "title")". The ranges are in
+// Inlines finds the inline links, images and code spans of a Markdown text:
+// whole are those that are in no other, and hidden is what the links and images
+// have beside their text: "[" or "![", and "](destination "title")". Both are in
 // order, not empty, and apart.
 //
 // Links and images are those of CommonMark 0.31 §6.3 and §6.4: brackets pair, a
 // link holds no other link, the parentheses of a bare destination pair, and
-// backslashes escape. Nothing is found in fenced code (§4.5), in code spans
-// (§6.1) and in autolinks (§6.5), which are text. Reference links and their
-// definitions stay as they are, and so do HTML and what has no closing mark.
-// The text is taken line by line: a blank line, a quote, a list item, a heading
-// and the row of a table each start anew. Indented code is not told from text.
-func Hidden(markdown string) []Range {
-	if !strings.Contains(markdown, "](") {
-		return nil
-	}
+// backslashes escape. There are none in fenced code (§4.5), in code spans (§6.1)
+// and in autolinks (§6.5), which are text. Reference links and their definitions
+// stay as they are, and so do HTML and what has no closing mark. The text is
+// taken line by line: a blank line, a quote, a list item, a heading and the row
+// of a table each start anew. Indented code is not told from text.
+func Inlines(markdown string) (whole, hidden []Range) {
 	s := linkScanner{text: markdown}
 	start, at := 0, 0 // of the paragraph, of the line
 	quotes := 0       // of the paragraph
@@ -75,7 +73,7 @@ func Hidden(markdown string) []Range {
 		at = end
 	}
 	s.paragraph(start, at)
-	return slices.DeleteFunc(s.hidden, func(r Range) bool { return r.Start == r.End })
+	return s.whole, slices.DeleteFunc(s.hidden, func(r Range) bool { return r.Start == r.End })
 }
 
 // margin is what stands before the content of a line: the marks of quotes and
@@ -183,10 +181,11 @@ func (f *fence) closes(line string) bool {
 	return m.column <= f.column+maxIndent && len(content) >= f.size && content[0] == f.mark && run(content) == len(content)
 }
 
-// linkScanner finds links in paragraphs.
+// linkScanner finds links, images and code spans in paragraphs.
 type linkScanner struct {
 	text   string
-	hidden []Range // in order; those of brackets that were not paired are empty
+	whole  []Range
+	hidden []Range // those of brackets that were not paired are empty
 	// Of the paragraph:
 	brackets []bracket // open ones
 	// inactive is how many of the open brackets are around a link, so that only
@@ -204,9 +203,6 @@ type bracket struct {
 // looks for once for each kind: so it takes linear time.
 func (s *linkScanner) paragraph(start, end int) {
 	text := s.text[:end]
-	if !strings.Contains(text[start:], "](") {
-		return
-	}
 	s.brackets, s.inactive = s.brackets[:0], 0
 	var runs map[int][]int
 	for i := start; i < end; {
@@ -220,13 +216,14 @@ func (s *linkScanner) paragraph(start, end int) {
 			if runs == nil {
 				runs = backticks(text, i)
 			}
-			n := run(text[i:])
+			n, from := run(text[i:]), i
 			i += n
 			for len(runs[n]) > 0 && runs[n][0] < i {
 				runs[n] = runs[n][1:]
 			}
 			if len(runs[n]) > 0 {
 				i = runs[n][0] + n
+				s.whole = append(s.whole, Range{from, i})
 			}
 		case '<':
 			i += 1 + autolink(text[i+1:])
@@ -269,6 +266,11 @@ func (s *linkScanner) close(text string, at int) int {
 	end := at + 1 + length
 	s.hidden[b.hidden].End += b.size
 	s.hidden = append(s.hidden, Range{at, end})
+	link := Range{s.hidden[b.hidden].Start, end}
+	for len(s.whole) > 0 && s.whole[len(s.whole)-1].Start > link.Start {
+		s.whole = s.whole[:len(s.whole)-1]
+	}
+	s.whole = append(s.whole, link)
 	if b.size == len("[") {
 		s.inactive = last
 	}

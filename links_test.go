@@ -2,6 +2,7 @@ package docseek_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -87,7 +88,7 @@ func TestVisible(t *testing.T) {
 			if got := docseek.Visible(test.markdown); got != test.want {
 				t.Errorf("visible of %q is %q, want %q", test.markdown, got, test.want)
 			}
-			if got, want := links(docseek.Hidden(test.markdown)), parsedLinks(test.markdown); got != want {
+			if got, want := links(test.markdown), parsedLinks(test.markdown); got != want {
 				t.Errorf("%q has %d links and images, a parser finds %d", test.markdown, got, want)
 			}
 		})
@@ -105,8 +106,11 @@ func TestEmbedded(t *testing.T) {
 	}
 }
 
-// links is the number of links and images that hidden ranges are of.
-func links(hidden []docseek.Range) int { return len(hidden) / 2 }
+// links is the number of inline links and images that something is hidden of.
+func links(markdown string) int {
+	_, hidden := docseek.Inlines(markdown)
+	return len(hidden) / 2
+}
 
 // parsedLinks is the number of inline links and images as a Markdown parser
 // sees them.
@@ -123,15 +127,27 @@ func parsedLinks(markdown string) int {
 	return n
 }
 
-// checkHidden proves what holds for the hidden ranges of any text.
-func checkHidden(t *testing.T, markdown string) {
+// checkInlines proves what holds for the inlines of any text.
+func checkInlines(t *testing.T, markdown string) {
 	t.Helper()
-	at, open := 0, 0
-	for _, h := range docseek.Hidden(markdown) {
-		if h.Start < at || h.Start >= h.End || h.End > len(markdown) {
-			t.Fatalf("%v behind %d in %q", h, at, markdown)
+	whole, hidden := docseek.Inlines(markdown)
+	for _, ranges := range [][]docseek.Range{whole, hidden} {
+		at := 0
+		for _, r := range ranges {
+			if r.Start < at || r.Start >= r.End || r.End > len(markdown) {
+				t.Fatalf("%v behind %d in %q", r, at, markdown)
+			}
+			at = r.End
 		}
-		at = h.End
+	}
+	open := 0
+	for _, h := range hidden {
+		for len(whole) > 0 && whole[0].End <= h.Start {
+			whole = whole[1:]
+		}
+		if len(whole) == 0 || whole[0].Start > h.Start || whole[0].End < h.End {
+			t.Fatalf("%v is in no link of %q", h, markdown)
+		}
 		switch s := markdown[h.Start:h.End]; {
 		case s == "[", s == "![":
 			open++
@@ -140,9 +156,22 @@ func checkHidden(t *testing.T, markdown string) {
 		default:
 			t.Fatalf("%q is hidden in %q", s, markdown)
 		}
+		if (open == 0) != (h.End == whole[0].End) {
+			t.Fatalf("%v does not end at %d in %q", whole[0], h.End, markdown)
+		}
 	}
-	if open != 0 {
-		t.Fatalf("%d links are not closed in %q", open, markdown)
+}
+
+func TestInlines(t *testing.T) {
+	const markdown = "a `b` [c `d` ![e `f`](/g)](/h) ``i ` [j](/k)`` ![l](/m)\n\n```\n`n`\n```\n[o `p` q"
+	var got []string
+	whole, _ := docseek.Inlines(markdown)
+	for _, r := range whole {
+		got = append(got, markdown[r.Start:r.End])
+	}
+	want := []string{"`b`", "[c `d` ![e `f`](/g)](/h)", "``i ` [j](/k)``", "![l](/m)", "`p`"}
+	if !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
 	}
 }
 
@@ -160,17 +189,17 @@ func TestAgainstParser(t *testing.T) {
 			b.WriteString(pieces[r.IntN(len(pieces))])
 		}
 		markdown := b.String()
-		checkHidden(t, markdown)
-		if got, want := links(docseek.Hidden(markdown)), parsedLinks(markdown); got != want {
+		checkInlines(t, markdown)
+		if got, want := links(markdown), parsedLinks(markdown); got != want {
 			t.Fatalf("%q has %d links and images, a parser finds %d", markdown, got, want)
 		}
 	}
 }
 
-func FuzzHidden(f *testing.F) {
+func FuzzInlines(f *testing.F) {
 	f.Add("[a](/b \"c\") ![d](<e>) `[f](g)`\n\n```\n[h](i)\n```\n> - [j](k)")
 	f.Add("- ~~~\n  [a](b)\n\n[c [d](e)](f)\t\\[g](h)")
-	f.Fuzz(checkHidden)
+	f.Fuzz(checkInlines)
 }
 
 // hostile are texts that a careless scanner takes quadratic time for.
@@ -192,18 +221,18 @@ func hostile(size int) map[string]string {
 
 func TestHostileLinks(t *testing.T) {
 	for _, markdown := range hostile(1 << 20) {
-		checkHidden(t, markdown)
+		checkInlines(t, markdown)
 	}
 }
 
-func BenchmarkHidden(b *testing.B) {
+func BenchmarkInlines(b *testing.B) {
 	texts := hostile(1 << 20)
 	texts["prose"] = strings.Repeat("Each request carries a [token](https://docs.example.com/token#about \"Tokens\"), and `f(x)` returns it.\n\n", 10_000)
 	for name, markdown := range texts {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(markdown)))
 			for b.Loop() {
-				docseek.Hidden(markdown)
+				docseek.Inlines(markdown)
 			}
 		})
 	}

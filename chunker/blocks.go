@@ -156,15 +156,17 @@ func tooDeep(md string, l lines) bool {
 // starts with and, if it has one, by its indentation.
 func depth(line string) int {
 	marks, columns := 0, 0
-	for _, c := range []byte(line) {
-		switch c {
-		case ' ':
+	for i := range len(line) {
+		switch c := line[i]; {
+		case c == ' ':
 			columns++
-		case '\t':
+		case c == '\t':
 			columns += 4
-		case '>', '-', '*', '+', '.', ')':
+		case c == '>':
 			marks++
-		case '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '\r', '\n':
+		case strings.IndexByte("-*+.)", c) >= 0 && (i+1 == len(line) || strings.IndexByte(" \t\r\n", line[i+1]) >= 0):
+			marks++
+		case '0' <= c && c <= '9', c == '\r', c == '\n':
 		default:
 			if marks == 0 {
 				return 0

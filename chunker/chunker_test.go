@@ -124,6 +124,19 @@ func TestFenceIsCutAtBlankLines(t *testing.T) {
 	}
 }
 
+func TestRulersAreNotContainers(t *testing.T) {
+	row := strings.Repeat("-", 40) + "+" + strings.Repeat("-", 40) + "\n 1.5 | >>> \n"
+	chunks, _ := split(t, doc("```\n"+strings.Repeat(row, 100)+"```"))
+	if len(chunks) < 2 {
+		t.Fatalf("%d chunks, want several", len(chunks))
+	}
+	for _, c := range chunks {
+		if !strings.HasPrefix(c.Text, "```\n") || !strings.HasSuffix(c.Text, "\n```") {
+			t.Errorf("chunk %d is not a fence: %q", c.Ordinal, c.Text)
+		}
+	}
+}
+
 func TestOpenFenceIsClosed(t *testing.T) {
 	chunks, _ := split(t, doc("~~~~py\nx = 1"))
 	if len(chunks) != 1 || chunks[0].Text != "~~~~py\nx = 1\n~~~~" || chunks[0].Body() != "~~~~py\nx = 1" {
@@ -223,6 +236,78 @@ func TestIdeographsAndBlobs(t *testing.T) {
 		if c.Section == 0 && !strings.HasSuffix(c.Text, "。") {
 			t.Errorf("chunk %d is cut within a sentence: …%q", c.Ordinal, c.Text[len(c.Text)-20:])
 		}
+	}
+}
+
+func TestLinksAreNotCut(t *testing.T) {
+	const link = "[a guide to the limits. It has all of them](https://docs.example.com/guide#limits \"All limits.\")"
+	tests := map[string]string{
+		"words":      strings.Repeat("see "+link+" and ", 200),
+		"sentences":  strings.Repeat("This is in "+link+". ", 200),
+		"one word":   strings.Repeat(link, 200),
+		"ideographs": strings.Repeat("詳細は[設定。一覧](https://docs.example.com/settings)を参照。", 200),
+		"row":        "| A | B |\n|---|---|\n| " + strings.Repeat(link+" ", 200) + "| c |",
+		"lines":      strings.Repeat("as told in "+strings.ReplaceAll(link, " It", "\nIt")+" and\n", 200),
+		"images":     strings.Repeat("![a chart. It is old](https://docs.example.com/chart.png) in a text ", 200),
+	}
+	for name, md := range tests {
+		t.Run(name, func(t *testing.T) {
+			chunks, _ := split(t, doc(md))
+			links := 0
+			for _, c := range chunks {
+				_, hidden := docseek.Inlines(c.Text)
+				n := len(hidden) / 2
+				links += n
+				if n != strings.Count(c.Text, "](") {
+					t.Errorf("a link of chunk %d is cut: %q", c.Ordinal, c.Text)
+				}
+			}
+			if links != 200 || len(chunks) < 5 {
+				t.Errorf("%d links in %d chunks, want 200 in several", links, len(chunks))
+			}
+		})
+	}
+}
+
+func TestDestinationsAreNotCounted(t *testing.T) {
+	tokenizer := wordPiece(t)
+	link := "And the [guide](https://docs.example.com/guides/7f3c?a=b&c=d#e-1.4) says how to do it. "
+	linked, _ := split(t, doc(strings.TrimSpace(strings.Repeat(link, 150))))
+	plain, _ := split(t, doc(strings.TrimSpace(strings.Repeat(docseek.Visible(link), 150))))
+	if len(linked) != len(plain) {
+		t.Fatalf("%d chunks, want the %d that the same text without links has", len(linked), len(plain))
+	}
+	for i := range linked {
+		if linked[i].Embedded() != plain[i].Embedded() || tokenizer.Count(linked[i].Text) < 400 {
+			t.Errorf("chunk %d embeds %q, want %q", i, linked[i].Embedded(), plain[i].Embedded())
+		}
+	}
+}
+
+func TestLongDestinationsAreBounded(t *testing.T) {
+	link := "[guide](https://docs.example.com/" + strings.Repeat("long/", 100) + ") "
+	chunks, _ := split(t, doc(strings.TrimSpace(strings.Repeat(link, 100))))
+	for _, c := range chunks {
+		if len(c.Text) > 256*16 {
+			t.Errorf("chunk %d has %d bytes", c.Ordinal, len(c.Text))
+		}
+	}
+}
+
+func TestLinkOverTheBudgetIsText(t *testing.T) {
+	text := strings.Repeat("Every request carries a token. ", 100)
+	chunks, _ := split(t, doc("Before. ["+text+"![An image](/i.png)](https://docs.example.com/) After [it](/a)."))
+	if len(chunks) < 3 || !strings.HasSuffix(chunks[len(chunks)-1].Embedded(), "](https://docs.example.com/) After it.") {
+		t.Errorf("chunks are %q", texts(chunks))
+	}
+}
+
+// TestCutCodeSpan has a code span over the budget, a piece of which opens
+// another one that hides a link from the scanner.
+func TestCutCodeSpan(t *testing.T) {
+	link := "[a](https://docs.example.com/reference/guides/7f3c91d2a4/index.html?view=all&lang=en#section-12.4). "
+	for n := range 12 {
+		split(t, doc("`"+strings.Repeat("Is code. ", 90+n)+"` "+strings.Repeat(link+"`end` ", 40)))
 	}
 }
 

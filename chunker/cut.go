@@ -53,7 +53,7 @@ type cutter struct {
 	*Chunker
 	md     string
 	budget int
-	links  links
+	inline inlines
 	lines  lines
 	grains []grain
 }
@@ -63,13 +63,15 @@ func (c *Chunker) cut(md string, budget int) []piece {
 	if c.fits(md, budget) && !c.leavesFenceOpen(md) {
 		return []piece{{text: md}}
 	}
-	pieces := c.divide(md, docseek.Hidden(md), budget)
+	var in inlines
+	in.whole, in.hidden = docseek.Inlines(md)
+	pieces := c.divide(md, in, budget)
 	// What is a link in the section may not be one in a piece of it, where the
-	// piece begins or ends within a code span. Then all is counted as it stands,
-	// and, for words that only become one when the marks of a link between them
-	// go, with room to spare.
+	// piece begins or ends within a long code span. Then all is counted as it
+	// stands, and, for words that only become one when the marks of a link
+	// between them go, with room to spare.
 	for n := budget; n > 0 && !c.fit(pieces, budget); n /= 2 {
-		pieces = c.divide(md, nil, n)
+		pieces = c.divide(md, inlines{}, n)
 	}
 	return pieces
 }
@@ -85,8 +87,8 @@ func (c *Chunker) fit(pieces []piece, budget int) bool {
 }
 
 // divide divides a section, not counting what is hidden of it.
-func (c *Chunker) divide(md string, hidden []docseek.Range, budget int) []piece {
-	k := cutter{Chunker: c, md: md, budget: budget, links: newLinks(md, hidden)}
+func (c *Chunker) divide(md string, in inlines, budget int) []piece {
+	k := cutter{Chunker: c, md: md, budget: budget, inline: in}
 	var blocks []block
 	k.lines, blocks = c.blocks(md)
 	for i, b := range blocks {
@@ -148,7 +150,7 @@ func (k *cutter) measure(start, end, spare int) (tokens int, ok bool) {
 
 // tokens counts the tokens of a range without what is hidden of it.
 func (k *cutter) tokens(start, end int) int {
-	return k.counter.Count(k.links.visible(k.md, start, end))
+	return k.counter.Count(k.inline.visible(k.md, start, end))
 }
 
 func (k *cutter) add(g grain) { k.grains = append(k.grains, g) }
@@ -311,7 +313,7 @@ func (k *cutter) row(i int, between *frame) {
 // sentences adds the grains of a range of running text: its sentences, or their
 // words. The text is cut to leave room for spare tokens.
 func (k *cutter) sentences(start, end, spare int, frameAt func(int) *frame) {
-	text := sentences{s: k.md[:end], links: &k.links}
+	text := sentences{s: k.md[:end], inline: &k.inline}
 	for pos := start; pos < end; {
 		stop, next := text.from(pos)
 		if tokens, ok := k.measure(pos, stop, spare); ok {
@@ -327,7 +329,7 @@ func (k *cutter) sentences(start, end, spare int, frameAt func(int) *frame) {
 // words adds the grains of a range: its words, or parts of them.
 func (k *cutter) words(start, end, spare int, frameAt func(int) *frame) {
 	for pos := start; pos < end; {
-		stop, next := k.links.word(k.md[:end], pos)
+		stop, next := k.inline.word(k.md[:end], pos)
 		if tokens, ok := k.measure(pos, stop, spare); ok {
 			k.add(grain{start: pos, end: stop, tokens: tokens})
 		} else {
@@ -345,7 +347,7 @@ func (k *cutter) words(start, end, spare int, frameAt func(int) *frame) {
 	}
 }
 
-// letters adds the grains of a word: groups of what its links, punctuation and
+// letters adds the grains of a word: groups of what its inlines, punctuation and
 // ideographs divide, or runs of grapheme clusters as long as they may be.
 func (k *cutter) letters(start, end, spare int, frameAt func(int) *frame) {
 	group := grain{start: start, end: start}
@@ -357,13 +359,13 @@ func (k *cutter) letters(start, end, spare int, frameAt func(int) *frame) {
 		group = grain{start: group.end, end: group.end}
 	}
 	for pos := start; pos < end; {
-		stop := k.links.atom(k.md[:end], pos)
+		stop := k.inline.atom(k.md[:end], pos)
 		tokens, ok := k.measure(pos, stop, spare)
 		if !ok {
 			flush()
 		}
-		if !ok && k.links.show(pos, stop) {
-			// A link over the budget is text, and cut as such.
+		if !ok && k.inline.show(pos, stop) {
+			// One over the budget is text, and cut as such.
 			k.words(pos, stop, spare, frameAt)
 			k.border(frameAt(stop), costLetter)
 			pos = stop

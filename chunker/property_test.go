@@ -149,7 +149,8 @@ func checkFences(tb testing.TB, c docseek.Chunk) {
 		if k := f.Lines().Len(); k > 0 {
 			end = f.Lines().At(k - 1).Stop
 		}
-		for _, h := range docseek.Hidden(c.Text) {
+		_, hidden := docseek.Inlines(c.Text)
+		for _, h := range hidden {
 			if h.Start < end && h.End > f.Pos() {
 				tb.Fatalf("%q of the code of chunk %d is hidden:\n%s", c.Text[h.Start:h.End], c.Ordinal, c.Text)
 			}

@@ -70,7 +70,7 @@ const (
 // sentences reads the sentences of a text one after the other.
 type sentences struct {
 	s         string
-	links     *links
+	inline    *inlines
 	end, next int // of the word that was read last
 }
 
@@ -80,7 +80,7 @@ type sentences struct {
 func (t *sentences) from(pos int) (end, next int) {
 	for start := pos; ; start = t.next {
 		if start >= t.end {
-			t.end, t.next = t.links.word(t.s, start)
+			t.end, t.next = t.inline.word(t.s, start)
 		}
 		if stop := t.fullStop(start); stop > 0 {
 			return stop, stop
@@ -98,18 +98,18 @@ func (t *sentences) from(pos int) (end, next int) {
 }
 
 // fullStop returns the offset behind the first East Asian full stop of the word
-// that was read last, from an offset on, that is not in a link; or 0.
+// that was read last, from an offset on, that is not in an inline; or 0.
 func (t *sentences) fullStop(from int) int {
 	for from < t.end {
 		i := fullStop(t.s[from:t.end])
 		if i == 0 {
 			return 0
 		}
-		linkEnd, found := t.links.cutAt(from + i)
+		inlineEnd, found := t.inline.cutAt(from + i)
 		if !found {
 			return from + i
 		}
-		from = linkEnd
+		from = inlineEnd
 	}
 	return 0
 }
