@@ -120,6 +120,14 @@ type Run struct {
 	Error   string    `json:"error,omitempty"`
 	// Generators counts the pages per recognised documentation generator.
 	Generators map[string]int `json:"generators,omitempty"`
+	// Discovery is where the URLs came from: sitemap, llms.txt, links or folder.
+	Discovery string `json:"discovery,omitempty"`
+	// Sitemaps is how many sitemap documents were read, Redirects how many
+	// redirects were followed.
+	Sitemaps  int `json:"sitemaps"`
+	Redirects int `json:"redirects"`
+	// Warnings are sentences about what the crawl could not read or left out.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Outcome is how a run ended.

@@ -245,6 +245,9 @@ func printStatus(w io.Writer, listing search.Listing) error {
 			if r.Error != "" {
 				fmt.Fprintf(&b, "             %s\n", r.Error)
 			}
+			for _, warning := range r.Warnings {
+				fmt.Fprintf(&b, "             %s\n", warning)
+			}
 		}
 	}
 	_, err := io.WriteString(w, b.String())

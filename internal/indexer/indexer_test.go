@@ -88,7 +88,9 @@ func (s *site) Crawl(ctx context.Context, _ docseek.Source, known func(string) (
 			return crawler.Summary{}, err
 		}
 	}
-	return crawler.Summary{Complete: !s.partial}, nil
+	return crawler.Summary{
+		Complete: !s.partial, Discovery: "sitemap", Sitemaps: 3, Redirects: 2, Warnings: []string{"one sitemap is too large"},
+	}, nil
 }
 
 func hash(s string) string {
@@ -247,6 +249,12 @@ func TestFirstRunAndUnchangedRun(t *testing.T) {
 	first := w.wantLive(w.site.pages)
 	if first.Embedded != 5 || first.Chunks != 5 {
 		t.Errorf("live: %+v", first)
+	}
+	if r.Discovery != "sitemap" || r.Sitemaps != 3 || r.Redirects != 2 || !slices.Equal(r.Warnings, []string{"one sitemap is too large"}) {
+		t.Errorf("what the crawl found is not reported: %+v", r)
+	}
+	if first.LastRun == nil || first.LastRun.Sitemaps != 3 || len(first.LastRun.Warnings) != 1 {
+		t.Errorf("nor kept: %+v", first.LastRun)
 	}
 	if !slices.Contains(stages, indexer.Crawling) || !slices.Contains(stages, indexer.Embedding) {
 		t.Errorf("progress went through %v", slices.Compact(stages))

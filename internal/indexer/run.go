@@ -181,7 +181,9 @@ func (r *run) crawl(ctx context.Context, lexicalOnly bool) error {
 	})
 	err := group.Wait()
 	r.report.Embedded += ahead.stop()
-	for _, w := range r.summary.Warnings {
+	s := r.summary
+	r.report.Discovery, r.report.Sitemaps, r.report.Redirects, r.report.Warnings = s.Discovery, s.Sitemaps, s.Redirects, s.Warnings
+	for _, w := range s.Warnings {
 		r.log.Warn("crawl", slog.String("source", r.source.Name), slog.String("warning", w))
 	}
 	if errors.Is(err, crawler.ErrNothing) {

@@ -58,6 +58,7 @@ func testLifecycle(m must, open opener) {
 		Source: "docs", Outcome: search.Published, Generation: w.Generation(), Pages: search.PageCounts{New: 2},
 		Chunks: 5, Embedded: 5, Seconds: 1.5, Started: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC),
 		Reasons: []search.Reason{{Reason: "new", Count: 2, Samples: []string{a.url}}}, Generators: map[string]int{"generic": 2},
+		Discovery: "sitemap", Sitemaps: 3, Redirects: 2, Warnings: []string{"a sitemap is too large"},
 	}
 	m.ok(w.Commit(m.ctx, counts, run))
 
