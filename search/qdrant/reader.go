@@ -1,0 +1,457 @@
+package qdrant
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/qdrant/go-client/qdrant"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/docseek/docseek/search"
+)
+
+const (
+	// maxLimit bounds a list of candidates and a list of pages.
+	maxLimit = 1000
+	// oversampling is how many more quantized vectors are compared exactly.
+	oversampling = 3.0
+	// partsPerRead bounds the statistics in one answer: some 400 KB each.
+	partsPerRead = 32
+
+	kindPage   = "page"
+	kindSource = "source"
+)
+
+type reader struct {
+	store *Store
+	*snapshot
+	// held says that a writer holds the source that is read, so that no point of it
+	// can go.
+	held bool
+}
+
+func (r *reader) Key() string { return r.key() }
+
+// check makes sure, after the answers of the server have come, that no point of
+// the state was deleted before. A state that the store has lately confirmed need
+// not be asked about: what it shows is kept for longer.
+func (r *reader) check(ctx context.Context) error {
+	if cur := r.store.current.Load(); r.held || cur.snapshot == r.snapshot && time.Since(cur.at) < r.store.options.Keep/2 {
+		return nil
+	}
+	rec, err := r.store.readRecord(ctx, r.store.remote)
+	if err != nil {
+		return err
+	}
+	if rec.Name != r.Name || r.Seq < rec.Floor {
+		return fmt.Errorf("read state %s: %w", r.key(), search.ErrStale)
+	}
+	return nil
+}
+
+func (r *reader) Sources(ctx context.Context) ([]search.SourceInfo, error) {
+	infos := make(map[string]search.SourceInfo, len(r.generations))
+	for name, g := range r.generations {
+		info := g.Info
+		info.LastSuccess = info.IndexedAt
+		infos[name] = info
+	}
+	err := r.store.remote.each(ctx, scroll{
+		collection: r.store.meta(), must: []*qdrant.Condition{ofKind(kindSource)}, page: scrollPage,
+	}, func(p *qdrant.RetrievedPoint) error {
+		noted, err := readSource(p.GetPayload())
+		if err != nil {
+			return err
+		}
+		name := noted.Info.Source.Name
+		info, ok := infos[name]
+		if !ok {
+			info = search.SourceInfo{Source: noted.Info.Source, Versions: []string{}, Languages: []string{}}
+		}
+		if noted.Run >= info.Generation {
+			info.LastRun = noted.Info.LastRun
+		}
+		if noted.Info.LastSuccess.After(info.LastSuccess) {
+			info.LastSuccess = noted.Info.LastSuccess
+		}
+		infos[name] = info
+		return nil
+	})
+	if err == nil {
+		err = r.check(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the sources: %w", err)
+	}
+	list := make([]search.SourceInfo, 0, len(infos))
+	for _, name := range slices.Sorted(maps.Keys(infos)) {
+		list = append(list, infos[name])
+	}
+	return list, nil
+}
+
+// noted is what the newest run left of a source beside its generations.
+type noted struct {
+	Run  uint64            `json:"run"` // its number
+	Info search.SourceInfo `json:"info"`
+}
+
+func readSource(p payload) (noted, error) {
+	var n noted
+	if err := decode(p["noted"], &n); err != nil {
+		return n, fmt.Errorf("read what is noted of source %s: %w", p[fieldSource].GetStringValue(), err)
+	}
+	return n, nil
+}
+
+// asked are the live generations of the sources; of all when none are named.
+func (r *reader) asked(sources []string) map[string]generation {
+	if len(sources) == 0 {
+		return r.generations
+	}
+	some := make(map[string]generation, len(sources))
+	for _, name := range sources {
+		if g, ok := r.generations[name]; ok {
+			some[name] = g
+		}
+	}
+	return some
+}
+
+func (r *reader) Stats(ctx context.Context, sources []string, terms []uint32) (search.Stats, error) {
+	stats := search.Stats{Frequency: make([]int, len(terms))}
+	for name, g := range r.asked(sources) {
+		stats.Chunks += g.Info.Chunks
+		counted, err := r.store.frequencies(ctx, r.parts[name])
+		if err != nil {
+			return search.Stats{}, fmt.Errorf("read the statistics of source %s: %w", name, err)
+		}
+		for _, f := range counted {
+			for i, term := range terms {
+				stats.Frequency[i] += f.of(term)
+			}
+		}
+	}
+	return stats, nil
+}
+
+// query is one collection's share of a request.
+type query struct {
+	collection string
+	dense      []float32 // nil for no dense list
+	lexical    bool
+}
+
+// queries says what to ask which collection.
+func (r *reader) queries(req search.Request, units map[string][]float32) []query {
+	byName := map[string]query{}
+	lexical := len(req.Lexical.Terms) > 0
+	for _, g := range r.asked(req.Filter.Sources) {
+		if g.Info.Embedded > 0 {
+			byName[g.Set] = query{g.Set, units[g.Info.Fingerprint], lexical}
+		}
+		if g.Info.Embedded < g.Info.Chunks {
+			byName[r.store.plain()] = query{collection: r.store.plain(), lexical: lexical}
+		}
+	}
+	var list []query
+	for _, q := range byName {
+		if q.dense != nil || q.lexical {
+			list = append(list, q)
+		}
+	}
+	return list
+}
+
+func (r *reader) Candidates(ctx context.Context, req search.Request) (search.Candidates, error) {
+	req.Limit = min(req.Limit, maxLimit)
+	units, err := r.checkRequest(req)
+	if err != nil {
+		return search.Candidates{}, fmt.Errorf("find candidates: %w", err)
+	}
+	if req.Limit <= 0 {
+		return search.Candidates{}, nil
+	}
+	var mu sync.Mutex
+	var found search.Candidates
+	group, asking := errgroup.WithContext(ctx)
+	for _, q := range r.queries(req, units) {
+		group.Go(func() error {
+			some, err := r.ask(asking, req, q)
+			mu.Lock()
+			defer mu.Unlock()
+			found.Dense = append(found.Dense, some.Dense...)
+			found.Lexical = append(found.Lexical, some.Lexical...)
+			return err
+		})
+	}
+	err = group.Wait()
+	if err == nil {
+		err = r.check(ctx)
+	}
+	if err != nil {
+		return search.Candidates{}, fmt.Errorf("find candidates: %w", err)
+	}
+	found.Dense, found.Lexical = best(found.Dense, req.Limit), best(found.Lexical, req.Limit)
+	return found, nil
+}
+
+// best orders a list as search.Candidates says.
+func best(list []search.Candidate, limit int) []search.Candidate {
+	slices.SortFunc(list, func(a, b search.Candidate) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))
+	})
+	return list[:min(len(list), limit)]
+}
+
+// ask gets both lists of one collection with one request.
+func (r *reader) ask(ctx context.Context, req search.Request, q query) (search.Candidates, error) {
+	limit := uint64(req.Limit)
+	filter := &qdrant.Filter{Must: slices.Concat(narrow(req.Filter), r.visible)}
+	one := func(using string, question *qdrant.Query, params *qdrant.SearchParams) *qdrant.QueryPoints {
+		return &qdrant.QueryPoints{
+			CollectionName: q.collection, Query: question, Using: &using, Filter: filter, Limit: &limit, Params: params,
+			WithPayload: qdrant.NewWithPayloadInclude(chunkFields()...),
+		}
+	}
+	var batch []*qdrant.QueryPoints
+	if q.dense != nil {
+		batch = append(batch, one(denseVector, qdrant.NewQueryDense(q.dense), r.store.searchParams()))
+	}
+	if q.lexical {
+		batch = append(batch, one(lexicalVector, qdrant.NewQuerySparse(req.Lexical.Terms, req.Lexical.Weights), nil))
+	}
+	answers, err := call(ctx, r.store.remote, "search in "+q.collection, func(ctx context.Context) ([]*qdrant.BatchResult, error) {
+		return r.store.remote.QueryBatch(ctx, &qdrant.QueryBatchPoints{CollectionName: q.collection, QueryPoints: batch})
+	})
+	if err != nil {
+		return search.Candidates{}, err
+	}
+	if len(answers) != len(batch) {
+		return search.Candidates{}, fmt.Errorf("search in %s: %d answers to %d questions", q.collection, len(answers), len(batch))
+	}
+	lists := make([][]search.Candidate, len(answers))
+	for i, answer := range answers {
+		lists[i] = make([]search.Candidate, len(answer.GetResult()))
+		for j, p := range answer.GetResult() {
+			lists[i][j] = search.Candidate{Chunk: readChunk(p.GetPayload()), Score: float64(p.GetScore())}
+		}
+	}
+	switch {
+	case q.dense == nil:
+		return search.Candidates{Lexical: lists[0]}, nil
+	case !q.lexical:
+		return search.Candidates{Dense: lists[0]}, nil
+	}
+	return search.Candidates{Dense: lists[0], Lexical: lists[1]}, nil
+}
+
+// searchParams let the best quantized vectors be compared exactly.
+func (s *Store) searchParams() *qdrant.SearchParams {
+	if s.options.Quantization == "" || s.options.Quantization == None {
+		return nil
+	}
+	rescore, more := true, oversampling
+	return &qdrant.SearchParams{Quantization: &qdrant.QuantizationSearchParams{Rescore: &rescore, Oversampling: &more}}
+}
+
+// checkRequest checks a request and brings its vectors to length 1.
+func (r *reader) checkRequest(req search.Request) (map[string][]float32, error) {
+	if err := checkLexical(req.Lexical); err != nil {
+		return nil, fmt.Errorf("check the query: %w", err)
+	}
+	units := make(map[string][]float32, len(req.Vectors))
+	for fingerprint, vector := range req.Vectors {
+		square := 0.0
+		for _, x := range vector {
+			square += float64(x) * float64(x)
+		}
+		if square == 0 || !finite(square) {
+			return nil, fmt.Errorf("the query's vector for %q has no direction", fingerprint)
+		}
+		unit := make([]float32, len(vector))
+		for i, x := range vector {
+			unit[i] = float32(float64(x) / math.Sqrt(square))
+		}
+		units[fingerprint] = unit
+	}
+	for _, g := range r.generations {
+		if unit, ok := units[g.Info.Fingerprint]; ok && g.Dim > 0 && len(unit) != g.Dim {
+			return nil, fmt.Errorf("the query's vector has %d values, the index %d: its embedder is not %q", len(unit), g.Dim, g.Info.Fingerprint)
+		}
+	}
+	return units, nil
+}
+
+// chunkCollections are those that a live generation has chunks in.
+func (r *reader) chunkCollections(g generation) []string {
+	var names []string
+	if g.Info.Embedded > 0 {
+		names = append(names, g.Set)
+	}
+	if g.Info.Embedded < g.Info.Chunks {
+		names = append(names, r.store.plain())
+	}
+	return names
+}
+
+func (r *reader) Chunks(ctx context.Context, source, url string, first, last int) ([]search.Chunk, error) {
+	chunks, err := r.readChunks(ctx, source, url, first, last)
+	if err == nil && len(chunks) == 0 {
+		_, err = r.readPage(ctx, source, url)
+	}
+	if err == nil {
+		err = r.check(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the chunks of %s in source %s: %w", url, source, err)
+	}
+	return chunks, nil
+}
+
+func (r *reader) readChunks(ctx context.Context, source, url string, first, last int) ([]search.Chunk, error) {
+	chunks := []search.Chunk{}
+	if first > last {
+		return chunks, nil
+	}
+	from, to := float64(first), float64(last)
+	must := slices.Concat([]*qdrant.Condition{
+		ofSource(source), ofPages(url), qdrant.NewRange(fieldOrdinal, &qdrant.Range{Gte: &from, Lte: &to}),
+	}, r.visible)
+	for _, name := range r.chunkCollections(r.generations[source]) {
+		if err := r.store.remote.each(ctx, scroll{collection: name, must: must, payload: chunkFields(), page: scrollPage}, func(p *qdrant.RetrievedPoint) error {
+			chunks = append(chunks, readChunk(p.GetPayload()))
+			return nil
+		}); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(chunks, func(a, b search.Chunk) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
+	return chunks, nil
+}
+
+func (r *reader) Page(ctx context.Context, source, url string) (search.PageRecord, error) {
+	record, err := r.readPage(ctx, source, url)
+	if err == nil || errors.Is(err, search.ErrNotFound) {
+		err = errors.Join(err, r.check(ctx))
+	}
+	if err != nil {
+		return search.PageRecord{}, fmt.Errorf("read page %s of source %s: %w", url, source, err)
+	}
+	return record, nil
+}
+
+func (r *reader) readPage(ctx context.Context, source, url string) (search.PageRecord, error) {
+	var record search.PageRecord
+	if _, ok := r.generations[source]; !ok {
+		return record, search.ErrNotFound
+	}
+	found := false
+	err := r.store.remote.each(ctx, scroll{
+		collection: r.store.meta(), must: slices.Concat([]*qdrant.Condition{ofKind(kindPage), ofSource(source), ofPages(url)}, r.visible),
+		payload: []string{"record"}, page: scrollPage,
+	}, func(p *qdrant.RetrievedPoint) error {
+		found = true
+		return decode(p.GetPayload()["record"], &record)
+	})
+	if err == nil && !found {
+		err = search.ErrNotFound
+	}
+	return record, err
+}
+
+func (r *reader) Pages(ctx context.Context, source, pathPrefix, after string, limit int) ([]search.PageRecord, error) {
+	records, err := r.readPages(ctx, source, cleanPrefix(pathPrefix), after, min(max(limit, 0), maxLimit))
+	if err == nil {
+		err = r.check(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the pages of source %s: %w", source, err)
+	}
+	return records, nil
+}
+
+func (r *reader) readPages(ctx context.Context, source, prefix, after string, limit int) ([]search.PageRecord, error) {
+	g, ok := r.generations[source]
+	if !ok {
+		return nil, search.ErrNotFound
+	}
+	all, err := r.list(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	start, found := slices.BinarySearchFunc(all, after, func(p place, url string) int { return cmp.Compare(p.url, url) })
+	if found {
+		start++
+	}
+	var ids []*qdrant.PointId
+	for _, p := range all[start:] {
+		if len(ids) == limit {
+			break
+		}
+		if underPath(prefix, p.url) {
+			ids = append(ids, pageID(source, p.url, p.from))
+		}
+	}
+	records := make([]search.PageRecord, 0, len(ids))
+	for some := range slices.Chunk(ids, scrollPage) {
+		points, err := r.store.remote.getPoints(ctx, r.store.meta(), some)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range points {
+			var record search.PageRecord
+			if err := decode(p.GetPayload()["record"], &record); err != nil {
+				return nil, fmt.Errorf("read a page record: %w", err)
+			}
+			records = append(records, record)
+		}
+	}
+	if len(records) != len(ids) {
+		return nil, search.ErrStale
+	}
+	slices.SortFunc(records, func(a, b search.PageRecord) int { return cmp.Compare(a.URL, b.URL) })
+	return records, nil
+}
+
+// place is where a page of a generation stands.
+type place struct {
+	url              string
+	from             uint64
+	chunks, embedded int
+}
+
+// list are the pages of a live generation by URL.
+func (r *reader) list(ctx context.Context, g generation) ([]place, error) {
+	source := g.Info.Source.Name
+	if pages, ok := r.store.caches.pages(g.N); ok {
+		return pages, nil
+	}
+	pages := make([]place, 0, g.Info.Pages)
+	if err := r.store.remote.each(ctx, scroll{
+		collection: r.store.meta(), must: slices.Concat([]*qdrant.Condition{ofKind(kindPage), ofSource(source)}, r.visible),
+		payload: []string{fieldURL, fieldFrom, "chunks", "embedded"}, page: 4 * scrollPage,
+	}, func(p *qdrant.RetrievedPoint) error {
+		f := p.GetPayload()
+		pages = append(pages, place{
+			f[fieldURL].GetStringValue(), uint64(f[fieldFrom].GetIntegerValue()),
+			int(f["chunks"].GetIntegerValue()), int(f["embedded"].GetIntegerValue()),
+		})
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(pages, func(a, b place) int { return cmp.Compare(a.url, b.url) })
+	if err := r.check(ctx); err != nil {
+		return nil, err
+	}
+	r.store.caches.putPages(g.N, pages)
+	return pages, nil
+}

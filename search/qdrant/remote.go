@@ -1,0 +1,327 @@
+package qdrant
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/qdrant/go-client/qdrant"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// ErrUnreachable means that the server does not answer.
+var ErrUnreachable = errors.New("the Qdrant server cannot be reached")
+
+const (
+	defaultPort = 6334
+	restPort    = 6333
+	// maxReceive bounds an answer. The largest that is asked for are two lists of
+	// a thousand candidates with their texts; the library's own bound is 4 MiB.
+	maxReceive = 64 << 20
+	// A search that the server does not answer at once fails soon; a run waits for
+	// a server that restarts.
+	readPatience, writePatience = 2 * time.Second, time.Minute
+	readAttempt, writeAttempt   = 10 * time.Second, time.Minute
+	firstDelay, lastDelay       = 50 * time.Millisecond, 5 * time.Second
+	// The oldest supported server: conditional writes came with 1.16.
+	oldestMajor, oldestMinor = 1, 16
+)
+
+// remote is the server as the store talks to it: every request has a deadline,
+// and what fails for a moment is tried again as long as patience lasts. All
+// requests may be repeated: writes are of points with fixed ids, or conditional.
+type remote struct {
+	*qdrant.Client
+	address           string
+	patience, attempt time.Duration
+}
+
+// dial prepares the connections; the server is not asked yet.
+func dial(o Options) (remote, error) {
+	u, err := url.Parse(o.URL)
+	if err != nil || u.Hostname() == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return remote{}, fmt.Errorf("the address of the Qdrant server must be http://host:%d or https://host:%d (got %q)", defaultPort, defaultPort, o.URL)
+	}
+	port := defaultPort
+	if u.Port() != "" {
+		if port, err = strconv.Atoi(u.Port()); err != nil {
+			return remote{}, fmt.Errorf("read the port of the Qdrant server: %w", err)
+		}
+	}
+	secure := u.Scheme == "https"
+	if o.APIKey != "" && !secure && !private(u.Hostname()) {
+		o.Logger.LogAttrs(context.Background(), slog.LevelError,
+			"THE API KEY OF THE QDRANT SERVER IS SENT UNENCRYPTED over a public network: use an https address",
+			slog.String("url", u.Redacted()))
+	}
+	config := &qdrant.Config{
+		Host: u.Hostname(), Port: port, APIKey: o.APIKey, UseTLS: secure, TLSConfig: o.TLS,
+		SkipCompatibilityCheck: true, // asked for in prepare, with the store's own logger
+		GrpcOptions:            []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxReceive))},
+	}
+	if secure && config.TLSConfig == nil {
+		config.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	client, err := qdrant.NewClient(config)
+	if err != nil {
+		return remote{}, fmt.Errorf("prepare the connection to %s: %w", u.Redacted(), err)
+	}
+	return remote{Client: client, address: net.JoinHostPort(u.Hostname(), strconv.Itoa(port)), patience: readPatience, attempt: readAttempt}, nil
+}
+
+// private reports whether an address stays on the machine or the local network.
+// A name without a dot is one of a container network.
+func private(host string) bool {
+	if ip := net.ParseIP(host); ip != nil {
+		return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast()
+	}
+	return !strings.Contains(host, ".") || slices.ContainsFunc([]string{".local", ".internal", ".localhost", ".svc"}, func(suffix string) bool {
+		return strings.HasSuffix(host, suffix)
+	})
+}
+
+// patient is the server as runs talk to it.
+func (r remote) patient() remote {
+	r.patience, r.attempt = writePatience, writeAttempt
+	return r
+}
+
+// call makes one request, again where that may help.
+func call[T any](ctx context.Context, r remote, what string, request func(ctx context.Context) (T, error)) (T, error) {
+	var none T
+	delay := firstDelay
+	for start := time.Now(); ; {
+		attempt, cancel := context.WithTimeout(ctx, r.attempt)
+		answer, err := request(attempt)
+		cancel()
+		if err == nil {
+			return answer, nil
+		}
+		if ctx.Err() != nil {
+			return none, fmt.Errorf("%s on %s: %w: %w", what, r.address, context.Cause(ctx), err)
+		}
+		again, wait := transient(err)
+		wait = max(wait, delay/2+rand.N(delay)) //nolint:gosec // spreads requests
+		if !again || time.Since(start)+wait > r.patience {
+			return none, r.explain(what, err)
+		}
+		delay = min(2*delay, lastDelay)
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return none, fmt.Errorf("%s on %s: %w: %w", what, r.address, context.Cause(ctx), err)
+		case <-timer.C:
+		}
+	}
+}
+
+// transient reports whether a request may succeed when it is made again, and how
+// long the server wants to be left alone before.
+func transient(err error) (again bool, after time.Duration) {
+	if limited, ok := errors.AsType[*qdrant.QdrantResourceExhaustedError](err); ok {
+		return true, time.Duration(limited.RetryAfterS) * time.Second
+	}
+	switch status.Code(err) {
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Aborted, codes.Internal:
+		return true, 0
+	default:
+		return false, 0
+	}
+}
+
+// refused reports whether a smaller request may be accepted.
+func refused(err error) bool {
+	switch status.Code(err) {
+	case codes.InvalidArgument, codes.OutOfRange, codes.ResourceExhausted:
+		return true
+	default:
+		return false
+	}
+}
+
+func notFound(err error) bool { return status.Code(err) == codes.NotFound }
+
+// explain says what to do about an error.
+func (r remote) explain(what string, err error) error {
+	switch status.Code(err) {
+	case codes.Unavailable, codes.DeadlineExceeded:
+		hint := ""
+		if strings.HasSuffix(r.address, ":"+strconv.Itoa(restPort)) {
+			hint = fmt.Sprintf(" (%d is the port of its HTTP interface; docseek speaks gRPC, by default on port %d)", restPort, defaultPort)
+		}
+		return fmt.Errorf("%s on %s: %w%s: %w", what, r.address, ErrUnreachable, hint, err)
+	case codes.Unauthenticated, codes.PermissionDenied:
+		return fmt.Errorf("%s on %s: the server does not accept the API key, or not for this: check store.api_key: %w", what, r.address, err)
+	default:
+		return fmt.Errorf("%s on %s: %w", what, r.address, err)
+	}
+}
+
+// checkVersion makes sure that the server knows conditional writes: an older one
+// would ignore the condition without a word.
+func (r remote) checkVersion(ctx context.Context) error {
+	answer, err := call(ctx, r, "ask for the version", func(ctx context.Context) (*qdrant.HealthCheckReply, error) {
+		return r.HealthCheck(ctx)
+	})
+	if err != nil {
+		return err
+	}
+	var major, minor int
+	if _, err := fmt.Sscanf(answer.GetVersion(), "%d.%d", &major, &minor); err != nil {
+		return fmt.Errorf("read the version %.40q of the server %s: %w", answer.GetVersion(), r.address, err)
+	}
+	if major < oldestMajor || major == oldestMajor && minor < oldestMinor {
+		return fmt.Errorf("the server %s is Qdrant %s: %d.%d or newer is needed", r.address, answer.GetVersion(), oldestMajor, oldestMinor)
+	}
+	return nil
+}
+
+// strong writes are seen by every later strong write and sure read, whichever
+// nodes of a cluster they are sent to.
+func strong() *qdrant.WriteOrdering {
+	return &qdrant.WriteOrdering{Type: qdrant.WriteOrderingType_Strong}
+}
+
+func sure() *qdrant.ReadConsistency {
+	return qdrant.NewReadConsistencyType(qdrant.ReadConsistencyType_Majority)
+}
+
+// getPoints reads points by id, in no order; those that do not exist are left out.
+func (r remote) getPoints(ctx context.Context, collection string, ids []*qdrant.PointId) ([]*qdrant.RetrievedPoint, error) {
+	return call(ctx, r, "read "+collection, func(ctx context.Context) ([]*qdrant.RetrievedPoint, error) {
+		return r.Get(ctx, &qdrant.GetPoints{
+			CollectionName: collection, Ids: ids, WithPayload: qdrant.NewWithPayload(true), ReadConsistency: sure(),
+		})
+	})
+}
+
+// scroll describes points to be read: those that meet all conditions.
+type scroll struct {
+	collection string
+	must       []*qdrant.Condition
+	payload    []string // what to read of it; nil for all
+	vectors    []string
+	page       uint32 // points per request
+}
+
+// each yields the points in no order.
+func (r remote) each(ctx context.Context, s scroll, yield func(*qdrant.RetrievedPoint) error) error {
+	payload := qdrant.NewWithPayload(true)
+	if s.payload != nil {
+		payload = qdrant.NewWithPayloadInclude(s.payload...)
+	}
+	var vectors *qdrant.WithVectorsSelector
+	if s.vectors != nil {
+		vectors = qdrant.NewWithVectorsInclude(s.vectors...)
+	}
+	type answer struct {
+		points []*qdrant.RetrievedPoint
+		next   *qdrant.PointId
+	}
+	var offset *qdrant.PointId
+	for {
+		got, err := call(ctx, r, "read "+s.collection, func(ctx context.Context) (answer, error) {
+			points, next, err := r.ScrollAndOffset(ctx, &qdrant.ScrollPoints{
+				CollectionName: s.collection, Filter: &qdrant.Filter{Must: s.must}, Offset: offset, Limit: &s.page,
+				WithPayload: payload, WithVectors: vectors,
+			})
+			return answer{points, next}, err
+		})
+		if err != nil {
+			return err
+		}
+		for _, p := range got.points {
+			if err := yield(p); err != nil {
+				return err
+			}
+		}
+		if got.next == nil {
+			return nil
+		}
+		offset = got.next
+	}
+}
+
+func (r remote) count(ctx context.Context, collection string, must []*qdrant.Condition) (int, error) {
+	exact := true
+	n, err := call(ctx, r, "count in "+collection, func(ctx context.Context) (uint64, error) {
+		return r.Count(ctx, &qdrant.CountPoints{CollectionName: collection, Filter: &qdrant.Filter{Must: must}, Exact: &exact})
+	})
+	return int(n), err
+}
+
+// values lists the distinct values of an indexed field, sorted.
+func (r remote) values(ctx context.Context, collection, field string, must []*qdrant.Condition) ([]string, error) {
+	exact, limit := true, uint64(maxLimit)
+	hits, err := call(ctx, r, "list the values in "+collection, func(ctx context.Context) ([]*qdrant.FacetHit, error) {
+		return r.Facet(ctx, &qdrant.FacetCounts{
+			CollectionName: collection, Key: field, Filter: &qdrant.Filter{Must: must}, Exact: &exact, Limit: &limit,
+		})
+	})
+	list := make([]string, len(hits))
+	for i, h := range hits {
+		list[i] = h.GetValue().GetStringValue()
+	}
+	slices.Sort(list)
+	return list, err
+}
+
+// setPayload changes fields of the points that meet all conditions. A collection
+// that does not exist has none.
+func (r remote) setPayload(ctx context.Context, collection string, fields map[string]*qdrant.Value, must []*qdrant.Condition) error {
+	wait := true
+	_, err := call(ctx, r, "mark points of "+collection, func(ctx context.Context) (*qdrant.UpdateResult, error) {
+		return r.SetPayload(ctx, &qdrant.SetPayloadPoints{
+			CollectionName: collection, Wait: &wait, Payload: fields,
+			PointsSelector: qdrant.NewPointsSelectorFilter(&qdrant.Filter{Must: must}),
+		})
+	})
+	if notFound(err) {
+		return nil
+	}
+	return err
+}
+
+// remove deletes the points that meet all conditions. It takes no fewer than two
+// of them, so that a mistake cannot empty a collection. A collection that does
+// not exist has none.
+func (r remote) remove(ctx context.Context, collection string, first, second *qdrant.Condition, more ...*qdrant.Condition) error {
+	wait := true
+	_, err := call(ctx, r, "delete from "+collection, func(ctx context.Context) (*qdrant.UpdateResult, error) {
+		return r.Delete(ctx, &qdrant.DeletePoints{
+			CollectionName: collection, Wait: &wait,
+			Points: qdrant.NewPointsSelectorFilter(&qdrant.Filter{Must: append([]*qdrant.Condition{first, second}, more...)}),
+		})
+	})
+	if notFound(err) {
+		return nil
+	}
+	return err
+}
+
+// upsert writes a few points, those that exist already only if they meet all conditions.
+func (r remote) upsert(ctx context.Context, collection string, points []*qdrant.PointStruct, unless ...*qdrant.Condition) error {
+	wait := true
+	var update *qdrant.Filter
+	if len(unless) > 0 {
+		update = &qdrant.Filter{Must: unless}
+	}
+	_, err := call(ctx, r, "write "+collection, func(ctx context.Context) (*qdrant.UpdateResult, error) {
+		return r.Upsert(ctx, &qdrant.UpsertPoints{
+			CollectionName: collection, Wait: &wait, Points: points, Ordering: strong(), UpdateFilter: update,
+		})
+	})
+	return err
+}

@@ -1,0 +1,166 @@
+package qdrant
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/qdrant/go-client/qdrant"
+)
+
+// errNoNumber keeps a deletion from meaning what nothing has replaced.
+var errNoNumber = errors.New("delete from the index: number 0 is nobody's")
+
+// collections are the names of a source's collections of embedded chunks, each once.
+func collections(names ...string) []string {
+	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == "" })
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// erase undoes a hidden number: what it wrote goes, what it marked as replaced is
+// unmarked.
+func (s *Store) erase(ctx context.Context, h hidden) error {
+	if h.N == 0 {
+		return errNoNumber
+	}
+	r := s.remote.patient()
+	for _, name := range append([]string{s.plain(), s.meta()}, h.In...) {
+		if err := r.remove(ctx, name, ofSource(h.Source), isFrom(h.N)); err != nil {
+			return fmt.Errorf("delete the remains of run %d: %w", h.N, err)
+		}
+		if err := r.setPayload(ctx, name, payload{fieldTo: count(0)}, []*qdrant.Condition{ofSource(h.Source), isTo(h.N)}); err != nil {
+			return fmt.Errorf("undo the marks of run %d: %w", h.N, err)
+		}
+	}
+	return nil
+}
+
+// close takes from the runs of a source that have not committed the right to.
+func (r *record) close(source string) (closed bool) {
+	r.Numbers = slices.Clone(r.Numbers)
+	for i := range r.Numbers {
+		if h := &r.Numbers[i]; h.Source == source && h.Open {
+			h.Open, closed = false, true
+		}
+	}
+	return closed
+}
+
+// sweep deletes what no state shows any more of a source: the remains of crashed
+// and rolled back runs, and what generations before the live one replaced. The
+// caller holds the source. A number stays hidden for a while after that, and what
+// may have come late is deleted with it.
+func (s *Store) sweep(ctx context.Context, source string) error {
+	rec, err := s.readRecord(ctx, s.remote.patient())
+	if err != nil {
+		return err
+	}
+	if len(rec.of(source)) > 0 {
+		if rec, err = s.change(ctx, func(r *record) error {
+			r.close(source)
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	now := time.Now()
+	var swept, dropped []uint64
+	for _, h := range rec.of(source) {
+		switch {
+		case h.Swept == 0:
+			if err := s.raiseFloor(ctx, h.Seq); err != nil {
+				return err
+			}
+			swept = append(swept, h.N)
+		case now.Sub(time.Unix(h.Swept, 0)) > late:
+			dropped = append(dropped, h.N)
+		default:
+			continue
+		}
+		if err := s.erase(ctx, h); err != nil {
+			return err
+		}
+	}
+	if len(swept)+len(dropped) > 0 {
+		if _, err := s.change(ctx, func(r *record) error {
+			r.Numbers = slices.Clone(r.Numbers)
+			for i := range r.Numbers {
+				if slices.Contains(swept, r.Numbers[i].N) {
+					r.Numbers[i].Swept = now.Unix()
+				}
+			}
+			for _, n := range dropped {
+				r.show(n)
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return s.purge(ctx, source)
+}
+
+// published are the generations of a source that a state shows, the live one last.
+func (s *Store) published(ctx context.Context, source string, visible []*qdrant.Condition) ([]generation, error) {
+	var list []generation
+	err := s.remote.patient().each(ctx, scroll{
+		collection: s.meta(), must: append([]*qdrant.Condition{ofKind(kindGeneration), ofSource(source)}, visible...), page: scrollPage,
+	}, func(p *qdrant.RetrievedPoint) error {
+		var g generation
+		if err := decode(p.GetPayload()["generation"], &g); err != nil {
+			return fmt.Errorf("read a generation of source %s: %w", source, err)
+		}
+		list = append(list, g)
+		return nil
+	})
+	slices.SortFunc(list, func(a, b generation) int { return cmp.Compare(a.N, b.N) })
+	return list, err
+}
+
+// purge deletes what the generations before the live one replaced, once nobody
+// is expected to read on in a state from before them.
+func (s *Store) purge(ctx context.Context, source string) error {
+	rec, err := s.readRecord(ctx, s.remote.patient())
+	if err != nil {
+		return err
+	}
+	kept, err := s.published(ctx, source, visible(rec.state()))
+	if err != nil {
+		return err
+	}
+	// The first replaced nothing that is still there, and what the live one
+	// replaced is what a rollback shows.
+	for i := 1; i < len(kept)-1; i++ {
+		g := kept[i]
+		if time.Since(g.Info.IndexedAt) < s.options.Keep {
+			continue
+		}
+		if err := s.eraseReplaced(ctx, source, g, kept[i-1].Set); err != nil {
+			return fmt.Errorf("delete what generation %d replaced: %w", g.N, err)
+		}
+	}
+	return nil
+}
+
+// eraseReplaced deletes what a published generation that is not the live one has
+// replaced, and the entries of those before it.
+func (s *Store) eraseReplaced(ctx context.Context, source string, g generation, before string) error {
+	if g.N == 0 {
+		return errNoNumber
+	}
+	if err := s.raiseFloor(ctx, g.Seq); err != nil {
+		return err
+	}
+	r := s.remote.patient()
+	for _, name := range append([]string{s.plain(), s.meta()}, collections(g.Set, before)...) {
+		if err := r.remove(ctx, name, ofSource(source), isTo(g.N)); err != nil {
+			return err
+		}
+	}
+	below := float64(g.N)
+	return r.remove(ctx, s.meta(), ofSource(source), ofKind(kindGeneration), qdrant.NewRange(fieldFrom, &qdrant.Range{Lt: &below}))
+}
