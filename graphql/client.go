@@ -314,16 +314,12 @@ func parseResponse(text []byte) (Response, error) {
 	if parts.Data == nil && parts.Errors == nil {
 		return Response{}, errors.New("the answer is no GraphQL answer: it has neither data nor errors")
 	}
-	failures, err := parseErrors(parts.Errors)
-	if err != nil {
-		return Response{}, err
-	}
-	return Response{Data: notNull(parts.Data), Errors: failures, Extensions: notNull(parts.Extensions)}, nil
+	return Response{Data: notNull(parts.Data), Errors: parseErrors(parts.Errors), Extensions: notNull(parts.Extensions)}, nil
 }
 
-func parseErrors(raw json.RawMessage) ([]Error, error) {
+func parseErrors(raw json.RawMessage) []Error {
 	if raw = notNull(raw); raw == nil {
-		return nil, nil
+		return nil
 	}
 	var entries []json.RawMessage
 	if json.Unmarshal(raw, &entries) != nil {
@@ -349,7 +345,7 @@ func parseErrors(raw json.RawMessage) ([]Error, error) {
 		}
 		all = append(all, e)
 	}
-	return all, nil
+	return all
 }
 
 func notNull(raw json.RawMessage) json.RawMessage {
@@ -360,15 +356,15 @@ func notNull(raw json.RawMessage) json.RawMessage {
 }
 
 // excerpt is the start of an answer that was not understood, in one line and
-// without the values of the headers that were sent.
+// without the values of the headers and of the address's query that were sent.
 func (c *Client) excerpt(text []byte, own http.Header) string {
 	line := strings.Join(strings.FieldsFunc(strings.ToValidUTF8(string(text[:min(len(text), 16*maxExcerpt)]), ""), func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r)
 	}), " ")
-	for _, headers := range []http.Header{c.headers, own} {
+	for _, headers := range []http.Header{c.headers, own, http.Header(c.address.Query())} {
 		for _, values := range headers {
 			for _, value := range values {
-				for _, part := range strings.Fields(value) {
+				for part := range strings.FieldsSeq(value) {
 					if len(part) >= 6 {
 						line = strings.ReplaceAll(line, part, "***")
 					}
