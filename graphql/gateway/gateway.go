@@ -1,0 +1,237 @@
+// Package gateway puts the GraphQL rooms together: it holds the endpoints that
+// are configured, keeps the schema of each fresh, and answers what agents and
+// the command line ask of them, within what each endpoint's policy allows.
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/docseek/docseek/graphql"
+	"github.com/docseek/docseek/graphql/execute"
+	"github.com/docseek/docseek/graphql/schemasearch"
+)
+
+// Config is one GraphQL API.
+type Config struct {
+	// Name identifies the endpoint.
+	Name string
+	// URL is its address.
+	URL string
+	// SchemaFile is the path of SDL or introspection JSON; empty means that the
+	// endpoint is asked.
+	SchemaFile string
+	// Poll is the time between two looks at the schema; 0 means never again.
+	Poll time.Duration
+	// Documents says which documents may be executed; empty means none.
+	Documents execute.Policy
+	// Explore allows searching and inspecting the schema.
+	Explore bool
+	// Headers are sent with every request. They may hold secrets.
+	Headers http.Header
+	// Forward names the headers of a caller's request that are sent on.
+	Forward []string
+	// Limits bound a call.
+	Limits execute.Limits
+	// MaxResponse bounds an answer, in decoded bytes; 0 means the client's default.
+	MaxResponse int64
+}
+
+// Options are what all endpoints share.
+type Options struct {
+	// Log is needed.
+	Log *slog.Logger
+	// Transport carries the requests; nil means the proxy and certificates of
+	// the environment.
+	Transport http.RoundTripper
+	// Patience is how long a call waits for a schema that is being loaded for
+	// the first time; 0 means 10 s.
+	Patience time.Duration
+}
+
+// Gateway answers for its endpoints. Its methods may be called concurrently.
+type Gateway struct {
+	endpoints []*endpoint
+	patience  time.Duration
+}
+
+// endpoint is one API at work.
+type endpoint struct {
+	Config
+	schema   *graphql.Endpoint[*schemasearch.Index]
+	executor *execute.Executor
+	clients  []*graphql.Client
+	secrets  *strings.Replacer
+	tried    chan struct{} // closed when the schema was asked for once
+	first    sync.Once
+}
+
+// New makes a gateway. No schema is loaded until it runs: see [Gateway.Run] and
+// [Gateway.Reload].
+func New(configs []Config, o Options) (*Gateway, error) {
+	if o.Log == nil {
+		return nil, errors.New("make a gateway: Log is needed")
+	}
+	g := &Gateway{patience: cmp.Or(max(o.Patience, 0), 10*time.Second)}
+	for _, c := range configs {
+		e, err := newEndpoint(c, o)
+		if err != nil {
+			return nil, fmt.Errorf("endpoint %s: %w", c.Name, err)
+		}
+		g.endpoints = append(g.endpoints, e)
+	}
+	return g, nil
+}
+
+func newEndpoint(c Config, o Options) (*endpoint, error) {
+	e := &endpoint{Config: c, tried: make(chan struct{}), secrets: secrets(c.Headers, c.URL)}
+	client := graphql.ClientOptions{
+		URL: c.URL, Headers: c.Headers, Timeout: c.Limits.Timeout, MaxResponse: c.MaxResponse, Transport: o.Transport,
+	}
+	caller, err := graphql.NewClient(client)
+	if err != nil {
+		return nil, err
+	}
+	e.clients = append(e.clients, caller)
+	var loader graphql.Loader = graphql.File{Path: c.SchemaFile}
+	if c.SchemaFile == "" {
+		client.Timeout, client.MaxResponse = graphql.IntrospectionTimeout, graphql.IntrospectionMaxResponse
+		reader, err := graphql.NewClient(client)
+		if err != nil {
+			return nil, err
+		}
+		e.clients = append(e.clients, reader)
+		loader = graphql.NewIntrospection(reader, reader.URL(), graphql.Options{})
+	}
+	e.executor, err = execute.New(execute.Options{
+		Caller: caller, Policy: c.Documents, NoIntrospection: !c.Explore, Limits: c.Limits, Log: o.Log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	shown := schemasearch.Options{Mutations: schemasearch.MutationsMarked}
+	if c.Documents == execute.Write {
+		shown.Mutations = schemasearch.MutationsPlain
+	}
+	build := func(_ context.Context, s *graphql.Schema, before *graphql.Snapshot[*schemasearch.Index]) (*schemasearch.Index, error) {
+		if before != nil && before.Schema == s {
+			return before.Value, nil
+		}
+		return schemasearch.New(s, shown), nil
+	}
+	e.schema = graphql.NewEndpoint(loader, build, graphql.EndpointOptions{Name: c.Name, Poll: c.Poll, Logger: o.Log})
+	return e, nil
+}
+
+// Run loads the schemas and keeps them fresh until ctx ends.
+func (g *Gateway) Run(ctx context.Context) {
+	var group sync.WaitGroup
+	for _, e := range g.endpoints {
+		group.Go(func() {
+			_ = e.reload(ctx) // the endpoint logs it, and tries again
+			e.schema.Run(ctx)
+		})
+	}
+	group.Wait()
+}
+
+// Close closes the connections that are idle.
+func (g *Gateway) Close() {
+	for _, e := range g.endpoints {
+		for _, c := range e.clients {
+			c.Close()
+		}
+	}
+}
+
+// Reload loads all schemas now. What cannot be loaded stays as it was.
+func (g *Gateway) Reload(ctx context.Context) error {
+	errs := make([]error, len(g.endpoints))
+	var group sync.WaitGroup
+	for i, e := range g.endpoints {
+		group.Go(func() { errs[i] = e.reload(ctx) })
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+func (e *endpoint) reload(ctx context.Context) error {
+	defer e.first.Do(func() { close(e.tried) })
+	return e.schema.Reload(ctx)
+}
+
+// Info is what is known of an endpoint without asking it.
+type Info struct {
+	Name string
+	// Documents says which documents may be executed.
+	Documents execute.Policy
+	// Explore says whether the schema may be searched and inspected.
+	Explore bool
+}
+
+// Endpoints are the endpoints in the order of their configuration.
+func (g *Gateway) Endpoints() []Info {
+	all := make([]Info, len(g.endpoints))
+	for i, e := range g.endpoints {
+		all[i] = Info{Name: e.Name, Documents: cmp.Or(e.Documents, execute.None), Explore: e.Explore}
+	}
+	return all
+}
+
+// find selects an endpoint for something that not all may allow: by its name,
+// or without one the only one that does.
+func (g *Gateway) find(name string, allows func(*endpoint) bool, what string) (*endpoint, error) {
+	var names []string
+	var allowing []*endpoint
+	for _, e := range g.endpoints {
+		if allows(e) {
+			allowing = append(allowing, e)
+			names = append(names, e.Name)
+		}
+	}
+	switch {
+	case len(allowing) == 0:
+		return nil, refuse("no GraphQL endpoint is configured that allows to %s", what)
+	case name == "" && len(allowing) == 1:
+		return allowing[0], nil
+	case name == "":
+		return nil, refuse("name the endpoint: one of %s", strings.Join(names, ", "))
+	}
+	if i := slices.Index(names, name); i >= 0 {
+		return allowing[i], nil
+	}
+	return nil, refuse("there is no endpoint %q to %s on: use %s", name, what, strings.Join(names, ", "))
+}
+
+func refuse(format string, args ...any) error {
+	return &execute.Error{Kind: execute.Refused, Message: fmt.Sprintf(format, args...)}
+}
+
+// snapshot is an endpoint's schema. While it is loaded for the first time, it
+// is waited for.
+func (g *Gateway) snapshot(ctx context.Context, e *endpoint) (*graphql.Snapshot[*schemasearch.Index], error) {
+	wait := time.NewTimer(g.patience)
+	defer wait.Stop()
+	select {
+	case <-e.tried:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-wait.C:
+	}
+	if s := e.schema.Snapshot(); s != nil {
+		return s, nil
+	}
+	err := e.schema.Status().Err
+	if err == nil {
+		return nil, &execute.Error{Kind: execute.Unreachable, Message: fmt.Sprintf("the schema of %s is being loaded: call again in a few seconds", e.Name)}
+	}
+	return nil, &execute.Error{Kind: execute.Unreachable, Message: fmt.Sprintf("the schema of %s is not loaded: %s", e.Name, e.secrets.Replace(err.Error())), Err: err}
+}
