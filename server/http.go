@@ -91,7 +91,7 @@ func (s *Server) routes(publicURL string) (http.Handler, error) {
 }
 
 // ready is 503 only when no answer can be given: the index cannot be read, or
-// nothing is in it yet.
+// nothing is in it yet, unless there are only APIs to answer for.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()
@@ -100,6 +100,8 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		s.log.LogAttrs(ctx, slog.LevelWarn, "not ready", slog.Any("error", err))
 		writeJSON(w, http.StatusServiceUnavailable, map[string]string{"status": "unavailable"})
+	case len(listed.Sources) == 0 && s.graphql != nil:
+		writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
 	case !slices.ContainsFunc(listed.Sources, func(s search.SourceStatus) bool { return s.Pages > 0 }):
 		writeJSON(w, http.StatusServiceUnavailable, map[string]string{"status": "empty"})
 	default:

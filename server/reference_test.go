@@ -1,9 +1,14 @@
 package server
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/docseek/docseek/graphql/execute"
+	"github.com/docseek/docseek/graphql/gateway"
 )
 
 // The reference of the tools is made from what they are, so that it is right:
@@ -11,12 +16,18 @@ import (
 func TestReference(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Tools\n\n" +
-		"Every tool only reads, and its answer comes in two forms with the same facts: `structuredContent`, as described " +
-		"by its output schema, and Markdown text. Errors are results with `isError` and one sentence per fault.\n\n" +
+		"What agents get, over MCP; `docseek search`, `read`, `status` and `graphql` give the same answers. [security.md](security.md) " +
+		"says what each tool can and cannot do. This page is made from the tools themselves: `go test ./server -update`.\n\n" +
+		"Every tool but `execute_graphql` only reads. An answer comes in two forms with the same facts: `structuredContent`, as described " +
+		"by its output schema, and text. Errors are results with `isError` and one sentence per fault.\n\n" +
+		"The GraphQL tools are there where an endpoint is configured that allows them: `search_graphql_schema` and `inspect_graphql_type` with " +
+		"`explore`, `execute_graphql` with `documents: read` (queries) or `write` (mutations too), `validate_graphql` with either. " +
+		"`endpoint` is one of the configured names; it has to be given where there are several.\n\n" +
 		"Arguments that models typically get wrong are put right: other names (the last column; case, `_` and `-` do not matter), " +
 		"numbers and booleans written as strings, a number for a string, and null or an empty string for what is not given. " +
 		"Arguments that a tool does not know are ignored.\n")
-	for _, tool := range docsTools(&library{}) {
+	apis := endpoints{{Name: "api", Documents: execute.Read, Explore: true}}
+	for _, tool := range append(docsTools(&library{}), graphqlTools(apis)...) {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| argument | type | default | bounds | what | also accepted as |\n|---|---|---|---|---|---|\n",
 			tool.name, tool.description)
 		for _, p := range tool.input.Properties {
@@ -39,5 +50,26 @@ func TestReference(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "\nOutput schema:\n\n```json\n%s```\n", indented(t, tool.output))
 	}
-	golden(t, "tools.md", []byte(b.String()))
+	golden(t, "../../docs/tools.md", []byte(b.String()))
+}
+
+// endpoints are what is configured, and answer nothing.
+type endpoints []gateway.Info
+
+func (e endpoints) Endpoints() []gateway.Info { return e }
+
+func (endpoints) SearchSchema(context.Context, gateway.SearchQuery) (gateway.SearchAnswer, error) {
+	return gateway.SearchAnswer{}, errors.New("not asked here")
+}
+
+func (endpoints) InspectType(context.Context, gateway.InspectQuery) (gateway.InspectAnswer, error) {
+	return gateway.InspectAnswer{}, errors.New("not asked here")
+}
+
+func (endpoints) Validate(context.Context, gateway.ValidateQuery) (gateway.ValidateAnswer, error) {
+	return gateway.ValidateAnswer{}, errors.New("not asked here")
+}
+
+func (endpoints) Execute(context.Context, gateway.ExecuteQuery) (gateway.ExecuteAnswer, error) {
+	return gateway.ExecuteAnswer{}, errors.New("not asked here")
 }

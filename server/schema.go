@@ -60,6 +60,7 @@ func (s schema) MarshalJSON() ([]byte, error) {
 		Type        kind            `json:"type"`
 		Description string          `json:"description,omitempty"`
 		Properties  json.RawMessage `json:"properties,omitempty"`
+		Additional  bool            `json:"additionalProperties,omitempty"`
 		Required    []string        `json:"required,omitempty"`
 		Items       *schema         `json:"items,omitempty"`
 		Enum        []string        `json:"enum,omitempty"`
@@ -71,6 +72,7 @@ func (s schema) MarshalJSON() ([]byte, error) {
 		Minimum: s.Minimum, Maximum: s.Maximum, Default: s.Default,
 	}
 	if s.Type == kindObject {
+		m.Additional = len(s.Properties) == 0
 		var b bytes.Buffer
 		b.WriteByte('{')
 		for i, p := range s.Properties {
@@ -102,6 +104,18 @@ type arguments map[string]any
 func (a arguments) text(name string) string    { s, _ := a[name].(string); return s }
 func (a arguments) integer(name string) int    { n, _ := a[name].(int); return n }
 func (a arguments) number(name string) float64 { n, _ := a[name].(float64); return n }
+
+// texts returns the texts of a list.
+func (a arguments) texts(name string) []string {
+	items, _ := a[name].([]any)
+	var all []string
+	for _, item := range items {
+		if s, ok := item.(string); ok {
+			all = append(all, s)
+		}
+	}
+	return all
+}
 
 // flag returns a boolean, or otherwise where none was given.
 func (a arguments) flag(name string, otherwise bool) bool {

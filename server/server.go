@@ -1,6 +1,7 @@
 // Package server speaks the Model Context Protocol: tools, resources and a
-// prompt over the documentation index, on Streamable HTTP and on stdio, to
-// clients of every revision from 2024-11-05 to 2026-07-28.
+// prompt over the documentation index, and tools over GraphQL APIs, on
+// Streamable HTTP and on stdio, to clients of every revision from 2024-11-05 to
+// 2026-07-28.
 //
 // The server keeps nothing between two requests: any replica answers any of
 // them, and a restart is not noticed.
@@ -24,6 +25,8 @@ import (
 type Options struct {
 	// Docs answers the documentation tools. It is needed.
 	Docs Docs
+	// GraphQL answers the GraphQL tools; nil leaves them out.
+	GraphQL GraphQL
 	// Version is the program's version, shown to clients.
 	Version string
 	// Log receives a line per call and the causes of internal errors, never a
@@ -47,6 +50,7 @@ type Options struct {
 // Server is the MCP server. Its methods may be called concurrently.
 type Server struct {
 	docs     Docs
+	graphql  GraphQL
 	log      *slog.Logger
 	deadline time.Duration
 	mcp      *mcpserver.MCPServer
@@ -62,11 +66,14 @@ func New(opts Options) (*Server, error) {
 	if opts.Docs == nil || opts.Log == nil {
 		return nil, errors.New("make the server: Docs and Log are needed")
 	}
-	s := &Server{docs: opts.Docs, log: opts.Log, deadline: opts.Deadline}
+	s := &Server{docs: opts.Docs, graphql: opts.GraphQL, log: opts.Log, deadline: opts.Deadline}
 	if s.deadline == 0 {
 		s.deadline = defaultDeadline
 	}
 	tools := docsTools(opts.Docs)
+	if opts.GraphQL != nil {
+		tools = append(tools, graphqlTools(opts.GraphQL)...)
+	}
 	if opts.ConnectorTools {
 		tools = append(tools, connectorTools(opts.Docs)...)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
+	"github.com/docseek/docseek/graphql/execute"
 	"github.com/docseek/docseek/search"
 	"github.com/docseek/docseek/server/middleware"
 )
@@ -36,17 +37,24 @@ type tool struct {
 	// maxResultChars, where not 0, asks Claude Code to show answers up to that
 	// size instead of writing them to a file.
 	maxResultChars int
-	call           func(context.Context, arguments) (answer, error)
+	// writes says that a call may change something, and openWorld that it asks
+	// somebody else than this server.
+	writes    bool
+	openWorld bool
+	call      func(context.Context, arguments) (answer, error)
 }
 
 // answer is one result in its two forms, which hold the same facts.
 type answer struct {
 	structured any
 	text       string
+	// failed says that the call did what it was asked to, and what it asked
+	// answered with errors. The structured form still conforms to the schema.
+	failed bool
 }
 
-// register publishes the tools. None of them writes, and each answers the same
-// to the same question while the index stays.
+// register publishes the tools. One that does not write answers the same to the
+// same question while what it asks stays.
 func (s *Server) register(tools []tool) error {
 	for _, t := range tools {
 		input, err := t.input.MarshalJSON()
@@ -60,10 +68,10 @@ func (s *Server) register(tools []tool) error {
 			RawInputSchema:  input,
 			RawOutputSchema: t.output,
 			Annotations: mcp.ToolAnnotation{
-				ReadOnlyHint:    new(true),
-				DestructiveHint: new(false),
-				IdempotentHint:  new(true),
-				OpenWorldHint:   new(false),
+				ReadOnlyHint:    new(!t.writes),
+				DestructiveHint: new(t.writes),
+				IdempotentHint:  new(!t.writes),
+				OpenWorldHint:   new(t.openWorld),
 			},
 		}
 		if t.maxResultChars > 0 {
@@ -116,7 +124,7 @@ func (s *Server) run(ctx context.Context, t tool, request mcp.CallToolRequest) (
 	defer cancel()
 	progress := s.startProgress(ctx, request.Params.Meta)
 	defer progress.stop()
-	got, err := t.call(progress.context(ctx), args)
+	got, err := t.call(withCallerHeader(progress.context(ctx), request.Header), args)
 	if err != nil {
 		outcome, sentence := s.explain(ctx, t.name, err)
 		return outcome, failed(sentence)
@@ -129,14 +137,19 @@ func (s *Server) run(ctx context.Context, t tool, request mcp.CallToolRequest) (
 	if len(structured) > maxAnswerBytes || len(got.text) > maxAnswerBytes {
 		return "too large", failed("the answer is larger than 1 MiB: ask for less with max_chars, limit or path_prefix")
 	}
-	return "ok", &mcp.CallToolResult{
+	outcome = "ok"
+	if got.failed {
+		outcome = "failed"
+	}
+	return outcome, &mcp.CallToolResult{
 		Content:           []mcp.Content{mcp.NewTextContent(got.text)},
 		StructuredContent: json.RawMessage(structured),
+		IsError:           got.failed,
 	}
 }
 
-// failed is an error that the model reads. It has no structured content, since
-// that would have to conform to the output schema.
+// failed is an error that the model reads, of a call that has no answer. It has
+// no structured content, since that would have to conform to the output schema.
 func failed(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{mcp.NewTextContent(text)}, IsError: true}
 }
@@ -145,7 +158,10 @@ func failed(text string) *mcp.CallToolResult {
 // model that tells nothing of the inside.
 func (s *Server) explain(ctx context.Context, what string, err error) (outcome, sentence string) {
 	var input *search.InputError
+	var call *execute.Error
 	switch {
+	case errors.As(err, &call):
+		return s.explainCall(ctx, what, call), call.Error()
 	case errors.As(err, &input):
 		return "invalid", input.Message
 	case errors.Is(err, search.ErrNotFound):
@@ -161,6 +177,19 @@ func (s *Server) explain(ctx context.Context, what string, err error) (outcome, 
 		slog.String("call", what), slog.Any("error", err),
 		slog.String("request_id", middleware.RequestIDFrom(ctx)))
 	return "error", internalError(ctx)
+}
+
+// explainCall gives the outcome of a GraphQL call that has no answer.
+func (s *Server) explainCall(ctx context.Context, what string, err *execute.Error) string {
+	outcome := map[execute.Kind]string{
+		execute.Refused: "refused", execute.Unreachable: "unreachable", execute.Unanswered: "unanswered", execute.Unknown: "unknown",
+	}[err.Kind]
+	if err.Kind != execute.Refused {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "an endpoint gave no answer",
+			slog.String("call", what), slog.String("outcome", outcome), slog.Any("error", err),
+			slog.String("request_id", middleware.RequestIDFrom(ctx)))
+	}
+	return outcome
 }
 
 func internalError(ctx context.Context) string {
