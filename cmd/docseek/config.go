@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -51,12 +52,16 @@ place. With --json it prints {"ok","faults":[{"file","line","column","field",
 			if err != nil {
 				return err
 			}
+			form := c.YAML
 			if a.json {
-				return a.printJSON(c.Redacted())
+				form = c.JSON
 			}
-			text, err := c.YAML()
+			text, err := form()
 			if err != nil {
 				return fmt.Errorf("write the configuration: %w", err)
+			}
+			if a.json {
+				return a.printJSON(json.RawMessage(text))
 			}
 			_, err = a.out.Write(text)
 			return err
@@ -90,10 +95,7 @@ func (a *app) configCheck() error {
 	if a.configFile == "" {
 		return usagef("config check needs --config FILE")
 	}
-	c, err := a.configuration(nil)
-	if err == nil {
-		_, err = a.plan(c)
-	}
+	_, err := a.configuration(nil)
 	var faults *config.FaultsError
 	if a.json {
 		found := []config.Fault{}

@@ -11,16 +11,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/docseek/docseek"
+	"github.com/docseek/docseek/internal/config"
 	"github.com/docseek/docseek/internal/demo"
+	"github.com/docseek/docseek/internal/demo/api"
 )
 
 func (a *app) demoCommand() *cobra.Command {
 	var flags serveFlags
 	c := &cobra.Command{
 		Use:   "demo",
-		Short: "Index a small bundled site and serve it: offline, no key, no file",
-		Long: `Serves a bundled documentation site on loopback, indexes it into a temporary
-directory and serves MCP on it, as docseek serve would. Ctrl-C ends it and
+		Short: "Serve a small bundled site and GraphQL API: offline, no key, no file",
+		Long: `Serves a bundled documentation site and GraphQL API on loopback, indexes the
+site into a temporary directory and serves MCP on both, as docseek serve would. Ctrl-C ends it and
 leaves nothing behind, unless --data-dir says where to keep the index.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), flags) },
@@ -56,10 +58,12 @@ func (a *app) demo(ctx context.Context, flags serveFlags) (err error) {
 		return err
 	}
 	c.Sources = []docseek.Source{demo.Source(base)}
-	fmt.Fprintf(a.err, "The bundled documentation is at %s\n", base)
+	// What a mutation changes there is gone with the demo.
+	c.GraphQL = []config.GraphQL{{Name: demo.Name, URL: base + demo.APIPath, Documents: config.DocumentsWrite}}
+	fmt.Fprintf(a.err, "The bundled documentation is at %s, the GraphQL API of the same company at %s\n", base, c.GraphQL[0].URL)
 	return a.serve(ctx, c, flags, func(address string) {
 		fmt.Fprint(a.err, connectText(address))
-		fmt.Fprintf(a.err, "Ask it:\n  %s\n\nCtrl-C ends the demo.\n", strings.Join(demo.Questions(), "\n  "))
+		fmt.Fprintf(a.err, "Ask it:\n  %s\n\nCtrl-C ends the demo.\n", strings.Join(append(demo.Questions()[:2], api.Question), "\n  "))
 	})
 }
 

@@ -18,6 +18,8 @@ import (
 
 	"github.com/docseek/docseek/crawler"
 	"github.com/docseek/docseek/embed"
+	"github.com/docseek/docseek/graphql"
+	"github.com/docseek/docseek/graphql/execute"
 	"github.com/docseek/docseek/internal/config"
 	"github.com/docseek/docseek/internal/indexer"
 	"github.com/docseek/docseek/search"
@@ -98,11 +100,13 @@ func exitCode(err error) int {
 		refused *indexer.RefusedError
 		input   *search.InputError
 		model   *embed.Error
+		call    *execute.Error
+		address *graphql.CallError
 	)
 	switch {
 	case err == nil:
 		return exitDone
-	case errors.As(err, &usage), errors.As(err, &input):
+	case errors.As(err, &usage), errors.As(err, &input), errors.As(err, &call) && call.Kind == execute.Refused:
 		return exitUsage
 	case errors.As(err, &faults), errors.Is(err, crawler.ErrSource):
 		return exitConfig
@@ -110,7 +114,8 @@ func exitCode(err error) int {
 		return exitLocked
 	case errors.As(err, &refused):
 		return exitRefused
-	case errors.Is(err, crawler.ErrUnreachable), errors.As(err, &model) && (model.Temporary || model.Status == 0):
+	case errors.Is(err, crawler.ErrUnreachable), errors.As(err, &model) && (model.Temporary || model.Status == 0),
+		errors.As(err, &call) && call.Kind == execute.Unreachable, errors.As(err, &address):
 		return exitUnreachable
 	default:
 		return exitFailed
@@ -153,7 +158,7 @@ upstream cannot be reached · 5 run refused · 6 another run holds the lock.`,
 	f.BoolVar(&a.json, "json", false, "print data as JSON")
 	root.AddCommand(
 		a.demoCommand(), a.serveCommand(), a.reindexCommand(), a.searchCommand(), a.readCommand(), a.statusCommand(),
-		a.rollbackCommand(), a.crawlCommand(), a.evalCommand(), a.embedCommand(), a.configCommand(), a.versionCommand(),
+		a.rollbackCommand(), a.graphqlCommand(), a.crawlCommand(), a.evalCommand(), a.embedCommand(), a.configCommand(), a.versionCommand(),
 	)
 	for _, c := range root.Commands() {
 		wrapArgs(c)

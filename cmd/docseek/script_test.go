@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/docseek/docseek/internal/demo/api"
 	"github.com/docseek/docseek/internal/fakesite"
 	"github.com/docseek/docseek/search"
 	"github.com/docseek/docseek/search/local"
@@ -41,6 +43,7 @@ func TestMain(m *testing.M) {
 //	json FILE KEY VALUE     the value at a dotted key is VALUE (* is anything; the key len counts a list)
 //	freeport                $ADDR is an address to listen on
 //	up URL                  wait until the URL answers
+//	api                     serve the demo's GraphQL API at $API/graphql
 //	stored                  wait until the index in $DOCSEEK_DATA_DIR has a generation
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -55,6 +58,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"site": cmdSite, "set": cmdSet, "drop": cmdDrop, "hold": cmdHold, "release": cmdRelease, "asked": cmdAsked,
 			"json": cmdJSON, "exitcode": cmdExitCode, "freeport": cmdFreeport, "up": cmdUp, "stored": cmdStored,
+			"api": cmdAPI,
 		},
 	})
 }
@@ -99,6 +103,17 @@ func testdata(ts *testscript.TestScript) string {
 func cmdSet(ts *testscript.TestScript, neg bool, args []string) {
 	arguments(ts, neg, args, 2, "set 'PATH OPTIONS' FILE")
 	ts.Check(site(ts).Set(args[0], ts.ReadFile(args[1])))
+}
+
+func cmdAPI(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 0, "api")
+	handler, err := api.New()
+	ts.Check(err)
+	mux := http.NewServeMux()
+	mux.Handle("/graphql", handler)
+	web := httptest.NewServer(mux)
+	ts.Defer(web.Close)
+	ts.Setenv("API", web.URL)
 }
 
 func cmdDrop(ts *testscript.TestScript, neg bool, args []string) {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/docseek/docseek"
+	"github.com/docseek/docseek/graphql/gateway"
 	"github.com/docseek/docseek/internal/config"
 	"github.com/docseek/docseek/internal/indexer"
 	"github.com/docseek/docseek/internal/schedule"
@@ -25,7 +26,7 @@ import (
 
 type serveFlags struct {
 	stdio, noSchedule bool
-	listen            string
+	listen, graphql   string
 }
 
 func (a *app) serveCommand() *cobra.Command {
@@ -53,6 +54,7 @@ what the index holds.`,
 	f.BoolVar(&flags.stdio, "stdio", false, "speak MCP on standard input and output")
 	f.BoolVar(&flags.noSchedule, "no-schedule", false, "never start a run")
 	f.StringVar(&flags.listen, "listen", "", "`HOST:PORT` (default 127.0.0.1:8080)")
+	f.StringVar(&flags.graphql, "graphql", "", "`URL` of a GraphQL API: tools to search its schema and to run queries")
 	return c
 }
 
@@ -72,6 +74,9 @@ func (a *app) serve(ctx context.Context, c config.Config, flags serveFlags, read
 	if err != nil {
 		return err
 	}
+	if c.GraphQL, err = withEndpoint(c.GraphQL, flags.graphql); err != nil {
+		return err
+	}
 	p, err := a.assemble(ctx, c)
 	if err != nil {
 		return err
@@ -85,10 +90,19 @@ func (a *app) serve(ctx context.Context, c config.Config, flags serveFlags, read
 		p.nextRun = func(string) time.Time { return plan.Next(time.Now()) }
 		p.interval = plan.Interval(time.Now())
 	}
-	s, err := server.New(server.Options{
+	options := server.Options{
 		Docs: p.engine(), Version: version(), Log: a.log, PublicURL: c.Server.PublicURL,
 		AllowedHosts: c.Server.AllowedHosts, AllowedOrigins: c.Server.AllowedOrigins,
-	})
+	}
+	var apis *gateway.Gateway
+	if len(c.GraphQL) > 0 {
+		if apis, err = newGateway(c.GraphQL, a.log); err != nil {
+			return err
+		}
+		defer apis.Close()
+		options.GraphQL, options.Deadline = apis, callDeadline(c.GraphQL)
+	}
+	s, err := server.New(options)
 	if err != nil {
 		return err
 	}
@@ -118,6 +132,12 @@ func (a *app) serve(ctx context.Context, c config.Config, flags serveFlags, read
 			return s.Serve(ctx, listener)
 		})
 	}
+	if apis != nil {
+		group.Go(func() error {
+			a.keepSchemas(ctx, apis)
+			return nil
+		})
+	}
 	if !plan.Off() && len(sources) > 0 {
 		runs := &runner{parts: p}
 		defer func() { err = errors.Join(err, runs.close()) }()
@@ -136,7 +156,7 @@ func (a *app) serve(ctx context.Context, c config.Config, flags serveFlags, read
 			}
 			return nil
 		})
-	} else if len(sources) == 0 {
+	} else if len(sources) == 0 && apis == nil {
 		a.log.Warn("the index is empty and there is no source to index; give a URL or a configuration")
 	}
 	if !flags.stdio && ready == nil {

@@ -17,9 +17,9 @@ func (a *app) configuration(urls []string) (config.Config, error) {
 	var c config.Config
 	var err error
 	if a.configFile != "" {
-		c, err = config.Load(a.configFile, a.environ)
+		c, err = config.Load(a.configFile, a.environ, checkSchedule)
 	} else {
-		c, err = config.Override(a.environ)
+		c, err = config.Override(a.environ, checkSchedule)
 	}
 	if err != nil {
 		return config.Config{}, err
@@ -46,6 +46,18 @@ func (a *app) configuration(urls []string) (config.Config, error) {
 		return config.Config{}, usageError{err}
 	}
 	return c, nil
+}
+
+// checkSchedule finds what is wrong with the schedule; that it is missing is
+// found elsewhere.
+func checkSchedule(c config.Config) []config.Fault {
+	if strings.TrimSpace(c.Schedule) == "" {
+		return nil
+	}
+	if _, err := schedule.New(c.Schedule, schedule.Options{}); err != nil {
+		return []config.Fault{{Field: "schedule", Message: err.Error()}}
+	}
+	return nil
 }
 
 var (

@@ -1,8 +1,8 @@
-// Package demo is a documentation site inside the binary: that of Tidewater, an
-// invented payments platform. It shows what docseek does without a network, and
-// has what real sites have: two versions that differ, two languages, code, tabs,
-// tables, admonitions, reference entries, a sitemap index with a compressed
-// part, robots.txt, validators.
+// Package demo is a documentation site inside the binary, with a GraphQL API
+// beside it: those of Tidewater, an invented payments platform. It shows what
+// docseek does without a network, and has what real sites have: two versions that
+// differ, two languages, code, tabs, tables, admonitions, reference entries, a
+// sitemap index with a compressed part, robots.txt, validators.
 package demo
 
 import (
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/docseek/docseek"
+	"github.com/docseek/docseek/internal/demo/api"
 )
 
 // Name is the name of the site's source.
@@ -25,9 +26,19 @@ const (
 	shutdownTimeout = 2 * time.Second
 )
 
-// Serve serves the site until ctx is done, and then closes the listener.
+// APIPath is where the GraphQL API is served beside the site.
+const APIPath = "/graphql"
+
+// Serve serves the site and the API until ctx is done, and then closes the listener.
 func Serve(ctx context.Context, listener net.Listener) error {
-	server := &http.Server{Handler: Site(), ReadHeaderTimeout: headerTimeout}
+	graphql, err := api.New()
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	mux := http.NewServeMux()
+	mux.Handle(APIPath, graphql)
+	mux.Handle("/", Site())
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
 	select {
