@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -90,10 +92,7 @@ func (d *document) readIntrospection(text []byte) error {
 	if err := json.Unmarshal(text, &answer); err != nil {
 		return fmt.Errorf("as JSON: %w", err)
 	}
-	failures, err := parseErrors(answer.Errors)
-	if err != nil {
-		return err
-	}
+	failures := parseErrors(answer.Errors)
 	raw := answer.Schema
 	switch {
 	case notNull(answer.Data) != nil:
@@ -186,22 +185,13 @@ func (d *document) addImplementers(in *introspected) {
 				}
 			}
 			def := byName[possible.Name]
-			if def == nil || def.Kind != ast.Object || contains(def.Interfaces, t.Name) {
+			if def == nil || def.Kind != ast.Object || slices.Contains(def.Interfaces, t.Name) {
 				continue
 			}
 			d.warn("type "+def.Name, nil, "does not say that it implements %s, which says it of it", t.Name)
 			def.Interfaces = append(def.Interfaces, t.Name)
 		}
 	}
-}
-
-func contains(names []string, name string) bool {
-	for _, n := range names {
-		if n == name {
-			return true
-		}
-	}
-	return false
 }
 
 func (d *document) introspectedDefinition(t *introspectedType) *ast.Definition {
@@ -394,7 +384,7 @@ func jsonValue(d *json.Decoder, depth int) *ast.Value {
 	case nil:
 		return &ast.Value{Kind: ast.NullValue, Raw: "null"}
 	case bool:
-		return &ast.Value{Kind: ast.BooleanValue, Raw: fmt.Sprint(t)}
+		return &ast.Value{Kind: ast.BooleanValue, Raw: strconv.FormatBool(t)}
 	case string:
 		return &ast.Value{Kind: ast.StringValue, Raw: t}
 	case json.Number:
