@@ -134,7 +134,7 @@ func (a *app) serve(ctx context.Context, c config.Config, flags serveFlags, read
 	}
 	if apis != nil {
 		group.Go(func() error {
-			a.keepSchemas(ctx, apis)
+			keepSchemas(ctx, apis)
 			return nil
 		})
 	}
