@@ -9,6 +9,7 @@ import (
 
 	"github.com/docseek/docseek"
 	"github.com/docseek/docseek/internal/config"
+	"github.com/docseek/docseek/internal/schedule"
 )
 
 // configuration reads the file that --config names, or the defaults. The URLs

@@ -121,7 +121,7 @@ func TestValidate(t *testing.T) {
 		"two versions": {source(func(s *docseek.Source) { s.Version = docseek.Version{Label: "1", FromPath: "/{version}/**"} }), "sources[0].version.label: and version.from_path"},
 		"pattern":      {source(func(s *docseek.Source) { s.Version = docseek.Version{FromPath: "/docs/**"} }), "sources[0].version.from_path: must hold {version} once"},
 		"browser":      {source(func(s *docseek.Source) { s.Render = "always" }), "sources[0].render: always needs a browser"},
-		"robots":       {source(func(s *docseek.Source) { s.Robots = "no" }), `sources[0].robots: must be  or obey or ignore`},
+		"robots":       {source(func(s *docseek.Source) { s.Robots = "no" }), `sources[0].robots: must be obey or ignore (got "no")`},
 		"header":       {source(func(s *docseek.Source) { s.Headers = map[string]string{"A": "b\r\nc: d"} }), `"A" is no valid header`},
 		"twice": {func() config.Config {
 			c := source(func(*docseek.Source) {})
@@ -162,7 +162,14 @@ func TestSecretsStayHidden(t *testing.T) {
 	}
 	var log strings.Builder
 	slog.New(slog.NewTextHandler(&log, nil)).Info("x", slog.Any("embedder", c.Embedder), slog.Any("key", c.Embedder.APIKey))
-	for _, shown := range []string{string(y), log.String(), fmt.Sprintf("%v %+v %#v", c.Embedder, c.Embedder, c.Embedder)} {
+	j, err := c.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(j), `"api_key"`) {
+		t.Errorf("the settings have other names in JSON: %s", j)
+	}
+	for _, shown := range []string{string(y), string(j), log.String(), fmt.Sprintf("%v %+v %#v", c.Embedder, c.Embedder, c.Embedder)} {
 		if strings.Contains(shown, "s3cret") || !strings.Contains(shown, "(hidden)") {
 			t.Errorf("shown: %s", shown)
 		}
@@ -190,6 +197,44 @@ func TestExample(t *testing.T) {
 	_, err = config.Parse("example.yaml", []byte(text), []string{"DOCS_TOKEN=t", "OPENAI_API_KEY=k", "API_TOKEN=t"})
 	if got := faultsOf(t, err); len(got) != 1 || !strings.Contains(got[0], "base_url: is for a folder") {
 		t.Errorf("the uncommented example: %q", got)
+	}
+}
+
+// The folder that a process was started in says nothing about where the docs are.
+func TestPathsAreRelativeToTheFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "docseek.yaml")
+	text := `
+sources:
+  - {name: near, start: site, base_url: "https://docs.example.com/"}
+  - {name: far, start: /srv/site, base_url: "https://docs.example.com/"}
+  - {name: web, start: "https://docs.example.com/"}
+graphql:
+  - {name: api, url: "https://api.example.com/graphql", schema: schema.graphql}
+  - {name: other, url: "https://api.example.com/graphql"}
+`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.Load(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []string{c.Sources[0].Start, c.Sources[1].Start, c.Sources[2].Start, c.GraphQL[0].Schema, c.GraphQL[1].Schema}
+	want := []string{filepath.Join(dir, "site"), "/srv/site", "https://docs.example.com/", filepath.Join(dir, "schema.graphql"), ""}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("paths (-want +got):\n%s", diff)
+	}
+}
+
+func TestChecksAreReportedWithTheRest(t *testing.T) {
+	text := "sources: [{name: A, start: \"https://a.example/\"}]\nschedule: never\n"
+	_, err := config.Parse("c.yaml", []byte(text), nil, func(c config.Config) []config.Fault {
+		return []config.Fault{{Field: "schedule", Message: "is no time: " + c.Schedule}}
+	})
+	got := faultsOf(t, err)
+	if len(got) != 2 || got[1] != "c.yaml:2:11: schedule: is no time: never" {
+		t.Errorf("faults %q", got)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,10 +23,15 @@ const MaxBytes = 1 << 20
 // maxFaults bounds the faults that one check reports.
 const maxFaults = 50
 
+// Check finds what is wrong with a configuration beyond what [Config.Validate]
+// knows. Its faults have a field; where that stands is looked up.
+type Check func(Config) []Fault
+
 // Load reads the file at path, fills ${NAME} from environ, lets DOCSEEK_…
 // variables override single values, and validates. environ is in the form of
-// os.Environ. Everything that is wrong comes back in one *FaultsError.
-func Load(path string, environ []string) (Config, error) {
+// os.Environ. Paths in the file are relative to its folder. Everything that is
+// wrong comes back in one *FaultsError.
+func Load(path string, environ []string, checks ...Check) (Config, error) {
 	f, err := os.Open(path) //nolint:gosec // the user names the file
 	if err != nil {
 		return Config{}, &FaultsError{Faults: []Fault{{Message: err.Error() + " (docseek config init writes a commented one)"}}}
@@ -38,11 +44,40 @@ func Load(path string, environ []string) (Config, error) {
 	if len(text) > MaxBytes {
 		return Config{}, &FaultsError{Faults: []Fault{{File: path, Message: fmt.Sprintf("is larger than %d bytes", MaxBytes)}}}
 	}
-	return Parse(path, text, environ)
+	c, err := Parse(path, text, environ, checks...)
+	if err != nil {
+		return Config{}, err
+	}
+	folder, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		return Config{}, fmt.Errorf("find the folder of %s: %w", path, err)
+	}
+	c.resolve(folder)
+	return c, nil
 }
 
-// Parse is [Load] of a text; name stands for the file in the faults.
-func Parse(name string, text []byte, environ []string) (Config, error) {
+// resolve makes the paths absolute.
+func (c *Config) resolve(folder string) {
+	absolute := func(path *string) {
+		if !filepath.IsAbs(*path) {
+			*path = filepath.Join(folder, *path)
+		}
+	}
+	for i := range c.Sources {
+		if start := &c.Sources[i].Start; !IsURL(*start) {
+			absolute(start)
+		}
+	}
+	for i := range c.GraphQL {
+		if schema := &c.GraphQL[i].Schema; *schema != "" && *schema != Introspect {
+			absolute(schema)
+		}
+	}
+}
+
+// Parse is [Load] of a text; name stands for the file in the faults, and paths
+// stay as they are.
+func Parse(name string, text []byte, environ []string, checks ...Check) (Config, error) {
 	file, err := parser.ParseBytes(text, 0)
 	if err != nil {
 		return Config{}, &FaultsError{Faults: faults{faultOf(err)}.in(name)}
@@ -58,7 +93,11 @@ func Parse(name string, text []byte, environ []string) (Config, error) {
 		c = r.decode()
 	}
 	r.override(&c)
-	for _, f := range c.validate() {
+	found := c.validate()
+	for _, check := range checks {
+		found = append(found, check(c)...)
+	}
+	for _, f := range found {
 		if !r.broken[f.Field] {
 			r.add(r.place(f))
 		}
@@ -71,8 +110,8 @@ func Parse(name string, text []byte, environ []string) (Config, error) {
 }
 
 // Override is the default configuration with the DOCSEEK_… variables over it.
-func Override(environ []string) (Config, error) {
-	return Parse("", nil, environ)
+func Override(environ []string, checks ...Check) (Config, error) {
+	return Parse("", nil, environ, checks...)
 }
 
 type faults []Fault

@@ -35,6 +35,15 @@ func redacted(headers map[string]string) map[string]string {
 	return shown
 }
 
+// JSON is [Config.YAML] as one JSON object.
+func (c Config) JSON() ([]byte, error) {
+	text, err := c.YAML()
+	if err != nil {
+		return nil, err
+	}
+	return yaml.YAMLToJSON(text)
+}
+
 // YAML is the configuration as a file, secrets hidden.
 func (c Config) YAML() ([]byte, error) {
 	return yaml.MarshalWithOptions(c.Redacted(), yaml.IndentSequence(true))

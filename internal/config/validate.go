@@ -54,7 +54,8 @@ func (v *validator) fault(field, format string, args ...any) {
 
 func (v *validator) oneOf(field, got string, allowed ...string) {
 	if !slices.Contains(allowed, got) {
-		v.fault(field, "must be %s (got %q)", strings.Join(allowed, " or "), got)
+		named := slices.DeleteFunc(allowed, func(s string) bool { return s == "" })
+		v.fault(field, "must be %s (got %q)", strings.Join(named, " or "), got)
 	}
 }
 
