@@ -37,8 +37,12 @@ func (d *document) build() *ast.Schema {
 		}
 	}
 	b.collect()
-	for i := 0; i < len(b.order); i++ { // what is undefined is added on the way
-		b.definition(b.order[i])
+	for rest := b.order; len(rest) > 0; {
+		known := len(b.order)
+		for _, def := range rest {
+			b.definition(def)
+		}
+		rest = b.order[known:] // what was undefined, and was added on the way
 	}
 	for _, def := range b.order {
 		b.defaults(def)
@@ -117,10 +121,29 @@ func (b *builder) definition(def *ast.Definition) {
 	}
 }
 
+// maxTwice bounds the members that one warning names.
+const maxTwice = 8
+
 func (b *builder) fields(def *ast.Definition, input bool) ast.FieldList {
 	seen := make(map[string]bool, len(def.Fields))
+	var twice []string // of a type, said in one warning
+	var first *ast.Position
+	defer func() {
+		if len(twice) > 0 {
+			b.warn(strings.Join(twice, ", "), first, "is defined twice; the first definition stays")
+		}
+	}()
 	return slices.DeleteFunc(def.Fields, func(f *ast.FieldDefinition) bool {
 		place := def.Name + "." + f.Name
+		if seen[f.Name] {
+			if first == nil {
+				first = f.Position
+			}
+			if len(twice) < maxTwice {
+				twice = append(twice, place)
+			}
+			return true
+		}
 		if !b.member(place, f.Name, f.Position, seen) || !b.typed(place, f.Position, f.Type, input) {
 			return true
 		}
@@ -223,6 +246,9 @@ func (b *builder) typed(place string, pos *ast.Position, t *ast.Type, input bool
 	return true
 }
 
+// noReason is the default reason of a deprecation.
+const noReason = "No longer supported"
+
 // known keeps, of the directives that are applied to an element, the one that
 // introspection knows too, with its only argument: nobody can depend on others.
 func (b *builder) known(applied ast.DirectiveList, name, argument string) ast.DirectiveList {
@@ -232,9 +258,9 @@ func (b *builder) known(applied ast.DirectiveList, name, argument string) ast.Di
 	}
 	kept := &ast.Directive{Name: name, Definition: b.prelude[name], Position: d.Position}
 	if a := d.Arguments.ForName(argument); a != nil && a.Value != nil && (a.Value.Kind == ast.StringValue || a.Value.Kind == ast.BlockValue) {
-		kept.Arguments = ast.ArgumentList{{
-			Name: argument, Value: &ast.Value{Kind: ast.StringValue, Raw: cleanText(a.Value.Raw)},
-		}}
+		if text := cleanText(a.Value.Raw); text != noReason {
+			kept.Arguments = ast.ArgumentList{{Name: argument, Value: &ast.Value{Kind: ast.StringValue, Raw: text}}}
+		}
 	} else if name == "specifiedBy" {
 		return nil
 	}
@@ -460,7 +486,7 @@ func (b *builder) interfaces(def *ast.Definition) {
 		}
 		return true
 	})
-	for i := 0; i < len(def.Interfaces); i++ {
+	for i := 0; i < len(def.Interfaces); i++ { // it grows
 		for _, name := range b.out.Types[def.Interfaces[i]].Interfaces {
 			if target := b.out.Types[name]; !seen[name] && name != def.Name && target != nil && target.Kind == ast.Interface {
 				b.warn(def.Name, def.Position, "implements %s by way of %s without saying so", name, def.Interfaces[i])

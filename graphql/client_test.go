@@ -72,8 +72,10 @@ func TestClientAnswers(t *testing.T) {
 		errors                  string // the errors as JSON, or what the failure says
 	}{
 		{"charset", "application/graphql-response+json; charset=utf-8", `{"data":{"a":1}}`, 200, `{"a":1}`, `null`},
-		{"partial", "application/json", `{"data":{"a":null},"errors":[{"message":"x","path":["a",0,"b"],"locations":[{"line":1,"column":3}],"extensions":{"code":"NOPE","n":12345678901234567890}}]}`, 200, `{"a":null}`,
-			`[{"message":"x","locations":[{"line":1,"column":3}],"path":["a",0,"b"],"extensions":{"code":"NOPE","n":12345678901234567890}}]`},
+		{
+			"partial", "application/json", `{"data":{"a":null},"errors":[{"message":"x","path":["a",0,"b"],"locations":[{"line":1,"column":3}],"extensions":{"code":"NOPE","n":12345678901234567890}}]}`, 200, `{"a":null}`,
+			`[{"message":"x","locations":[{"line":1,"column":3}],"path":["a",0,"b"],"extensions":{"code":"NOPE","n":12345678901234567890}}]`,
+		},
 		{"status 400", "application/json", `{"errors":[{"message":"unknown field"}]}`, 400, ``, `[{"message":"unknown field"}]`},
 		{"data null", "application/json", `{"data":null,"errors":null}`, 200, ``, `null`},
 		{"byte order mark", "application/json", "\ufeff{\"data\":{}}", 200, `{}`, `null`},

@@ -112,7 +112,7 @@ func (f *federation) link(directive *ast.Directive) {
 		space = as
 	}
 	if space != "" {
-		f.namespaces[space] = true
+		f.namespaces[space], f.directives[space] = true, true
 	}
 	if name == "inaccessible" {
 		f.inaccessible[space] = true

@@ -394,22 +394,23 @@ func (l *ladder) typesQuery(names []string) string {
 const includeDeprecated = "(includeDeprecated:true)"
 
 func (l *ladder) typeSelection() string {
+	deeper := l.rung.Depth + 1 // these stand one level above the arguments of fields
 	return "kind name description " + l.when(partSpecifiedBy, "specifiedByURL ") + l.when(partOneOf, "isOneOf ") +
-		"fields" + includeDeprecated + "{name description args" + l.when(partFieldArgs, includeDeprecated) + "{" + l.inputSelection() + "}" +
-		"type{" + l.refSelection() + "}isDeprecated deprecationReason}" +
-		"inputFields" + l.when(partInputFields, includeDeprecated) + "{" + l.inputSelection() + "}" +
+		"fields" + includeDeprecated + "{name description args" + l.when(partFieldArgs, includeDeprecated) + "{" + l.inputSelection(l.rung.Depth) + "}" +
+		"type{" + refSelection(deeper) + "}isDeprecated deprecationReason}" +
+		"inputFields" + l.when(partInputFields, includeDeprecated) + "{" + l.inputSelection(deeper) + "}" +
 		"interfaces{name}enumValues" + includeDeprecated + "{name description isDeprecated deprecationReason}possibleTypes{name}"
 }
 
-func (l *ladder) inputSelection() string {
-	return "name description type{" + l.refSelection() + "}defaultValue " + l.when(partInputValue, "isDeprecated deprecationReason")
+func (l *ladder) inputSelection(levels int) string {
+	return "name description type{" + refSelection(levels) + "}defaultValue " + l.when(partInputValue, "isDeprecated deprecationReason")
 }
 
-func (l *ladder) refSelection() string {
-	return strings.Repeat("kind name ofType{", l.rung.Depth) + "kind name" + strings.Repeat("}", l.rung.Depth)
+func refSelection(levels int) string {
+	return strings.Repeat("kind name ofType{", levels) + "kind name" + strings.Repeat("}", levels)
 }
 
 func (l *ladder) directivesSelection() string {
 	return "directives{name description " + l.when(partRepeatable, "isRepeatable ") + "locations args" +
-		l.when(partDirectiveArgs, includeDeprecated) + "{" + l.inputSelection() + "}}"
+		l.when(partDirectiveArgs, includeDeprecated) + "{" + l.inputSelection(l.rung.Depth) + "}}"
 }

@@ -23,7 +23,7 @@ const (
 	mostMatches  = 5  // named of one path
 	mostValues   = 40 // of an enum
 	mostMembers  = 20 // of a union
-	mostFields   = 12 // shown of the type that a hit gives
+	mostFields   = 8  // shown of the type that a hit gives
 	mostInputs   = 60 // input types and enums that a hit brings along
 	hitChars     = 200
 	inputChars   = 80
@@ -376,7 +376,10 @@ func (c *collector) chain(f *ast.FieldDefinition, to *ast.Definition) []taker {
 	for _, a := range f.Arguments {
 		visit(a.Type.Name(), -1, taker{})
 	}
-	for i := 0; i < len(nodes); i++ {
+	for i := 0; ; i++ {
+		if i == len(nodes) {
+			return nil
+		}
 		if nodes[i].name == to.Name {
 			var links []taker
 			for at := i; nodes[at].up >= 0; at = nodes[at].up {
@@ -393,7 +396,6 @@ func (c *collector) chain(f *ast.FieldDefinition, to *ast.Definition) []taker {
 			visit(field.Type.Name(), i, taker{def, field})
 		}
 	}
-	return nil
 }
 
 // must tells what has to be given.
@@ -515,9 +517,9 @@ func (c *collector) result(e *entry) {
 		c.members(def)
 	case ast.Object, ast.Interface:
 		shown := 0
-		small := len(def.Fields) <= mostFields
+		small := len(def.Fields) <= mostFields+4
 		for _, f := range def.Fields {
-			if strings.HasPrefix(f.Name, "__") || shown == mostFields {
+			if strings.HasPrefix(f.Name, "__") || !small && shown == mostFields {
 				continue
 			}
 			leaf := c.schema.Types[f.Type.Name()].IsLeafType()

@@ -2,6 +2,7 @@ package schemasearch
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -33,13 +34,13 @@ func document(text, path string) (string, error) {
 	}
 	var b strings.Builder
 	b.WriteString(operation + " ")
-	closing := ""
+	depth := 0
 	at := segments[0]
 	for _, segment := range segments[1:] {
 		if name, ok := strings.CutPrefix(segment, "<"); ok {
 			at = strings.TrimSuffix(name, ">")
 			b.WriteString("{ ... on " + at + " ")
-			closing += " }"
+			depth++
 			continue
 		}
 		def := w.types[at]
@@ -55,13 +56,13 @@ func document(text, path string) (string, error) {
 			return "", err
 		}
 		b.WriteString("{ " + segment + args + " ")
-		closing += " }"
+		depth++
 		at = field.Type.Name()
 	}
 	if def := w.types[at]; def != nil && def.IsCompositeType() {
 		b.WriteString("{ " + w.selection(def) + " }")
 	}
-	return b.String() + closing, nil
+	return b.String() + strings.Repeat(" }", depth), nil
 }
 
 type writer struct{ types map[string]*ast.Definition }
@@ -71,7 +72,7 @@ func (w writer) selection(def *ast.Definition) string {
 	names := []string{"__typename"}
 	for _, f := range def.Fields {
 		target := w.types[f.Type.Name()]
-		builtIn := strings.Contains(" Int Float String Boolean ID ", " "+f.Type.Name()+" ")
+		builtIn := slices.Contains([]string{"Int", "Float", "String", "Boolean", "ID"}, f.Type.Name())
 		if (builtIn || target != nil && (target.Kind == ast.Enum || target.Kind == ast.Scalar)) && len(f.Arguments) == 0 {
 			names = append(names, f.Name)
 		}

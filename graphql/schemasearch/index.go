@@ -74,7 +74,8 @@ const (
 	// inputShare is for input fields and enum values: they are no answer by
 	// themselves, but part of the field that takes or gives them.
 	inputShare = 0.5
-	// payloadShare is for the fields that only a mutation leads to.
+	// payloadShare is for the fields that only a mutation, or a shortcut such as
+	// Relay's node, leads to.
 	payloadShare = 0.6
 	// unaskedShare is for mutations that do more than the query says: a question
 	// about webhook subscriptions does not ask for webhookSubscriptionDelete.
@@ -186,7 +187,7 @@ func (x *Index) share(e *entry) float64 {
 	switch {
 	case e.parent.Kind == ast.InputObject || e.parent.Kind == ast.Enum:
 		share = inputShare
-	case e.mutation && e.depth > 1:
+	case e.mutation && e.depth > 1, x.graph.to[e.parent.Name].shortcut:
 		share = payloadShare
 	}
 	if e.deprecated() {

@@ -17,7 +17,6 @@ const (
 	deprecatedCost = 2.0  // more, for a field that is deprecated
 	argumentCost   = 0.25 // more, for each argument that must be given
 	castCost       = 1.0  // for a cast to one of two; more where there is more to choose from
-	shortcutCost   = 50.0 // more, for a cast that leads from anywhere to everywhere
 )
 
 // step is how a type is reached: by a field of another type, or by a cast of it.
@@ -27,81 +26,102 @@ type step struct {
 	cost  float64
 	// depth is the number of fields from the root.
 	depth int
+	// shortcut says that there is no other way than by a shortcut.
+	shortcut bool
 }
 
 func (s step) cast() bool { return s.from != nil && s.field == nil }
 
 // graph holds the cheapest way to every type that can be reached.
 type graph struct {
-	schema *ast.Schema
-	to     map[string]step
-	roots  []*ast.Definition
+	schema  *ast.Schema
+	to      map[string]step
+	objects int
 }
 
-// newGraph finds the ways: first those from Query; types that are not reached
-// so get one from Mutation, if mutations are asked for, and then from
-// Subscription (Dijkstra's algorithm, from one root after the other).
+// newGraph finds the ways (Dijkstra's algorithm, from one root after the other):
+// first those from Query; types that are not reached so get one from Mutation, if
+// mutations are asked for, and then from Subscription. What is left is reached by
+// shortcuts, if at all.
 func newGraph(s *ast.Schema, mutations bool) *graph {
 	g := &graph{schema: s, to: map[string]step{}}
 	roots := []*ast.Definition{s.Query, s.Mutation, s.Subscription}
 	if !mutations {
 		roots[1] = nil
 	}
-	for _, root := range roots {
-		if root != nil {
-			g.roots = append(g.roots, root)
-			g.reach(root)
+	for _, def := range s.Types {
+		if def.Kind == ast.Object && !def.BuiltIn {
+			g.objects++
+		}
+	}
+	for _, shortcuts := range []bool{false, true} {
+		for _, root := range roots {
+			if root != nil {
+				g.reach(root, shortcuts)
+			}
 		}
 	}
 	return g
 }
 
-func (g *graph) reach(root *ast.Definition) {
-	if _, ok := g.to[root.Name]; ok {
-		return
-	}
-	settled := map[string]bool{}
-	for name := range g.to {
-		settled[name] = true
-	}
-	found := map[string]step{root.Name: {}}
-	open := &queue{{name: root.Name}}
-	for open.Len() > 0 {
-		item := heap.Pop(open).(item) //nolint:forcetypeassert,errcheck // the queue holds nothing else
-		if settled[item.name] {
-			continue
+// reach finds the ways from a root to the types that have none yet.
+func (g *graph) reach(root *ast.Definition, shortcuts bool) {
+	found := map[string]step{}
+	open := &queue{}
+	offer := func(target *ast.Definition, by step) {
+		if _, settled := g.to[target.Name]; settled {
+			return
 		}
-		settled[item.name] = true
-		g.to[item.name] = found[item.name]
-		def := g.schema.Types[item.name]
-		relax := func(target *ast.Definition, by step) {
-			if settled[target.Name] {
-				return
-			}
-			if before, ok := found[target.Name]; ok && before.cost <= by.cost {
-				return
-			}
+		if before, ok := found[target.Name]; !ok || by.cost < before.cost {
 			found[target.Name] = by
 			heap.Push(open, newItem(target.Name, by))
 		}
-		here := found[item.name]
-		for _, f := range def.Fields {
-			if strings.HasPrefix(f.Name, "__") {
-				continue
-			}
-			if target := g.schema.Types[f.Type.Name()]; target.IsCompositeType() {
-				relax(target, step{from: def, field: f, cost: here.cost + cost(f), depth: here.depth + 1})
-			}
-		}
-		if def.IsAbstractType() {
-			price := g.castCost(def)
-			for _, target := range g.schema.PossibleTypes[def.Name] {
-				if target.Name != def.Name && target.Kind == ast.Object {
-					relax(target, step{from: def, cost: here.cost + price, depth: here.depth})
-				}
-			}
+	}
+	offer(root, step{})
+	for _, name := range slices.Sorted(maps.Keys(g.to)) { // a shortcut may start at any type that this root leads to
+		if shortcuts && g.root(g.schema.Types[name]) == root {
+			g.leave(name, shortcuts, offer)
 		}
 	}
+	for open.Len() > 0 {
+		item := heap.Pop(open).(item) // the queue holds nothing else
+		if _, settled := g.to[item.name]; settled {
+			continue
+		}
+		g.to[item.name] = found[item.name]
+		g.leave(item.name, shortcuts, offer)
+	}
+}
+
+// leave offers the types that a type leads to.
+func (g *graph) leave(name string, shortcuts bool, offer func(*ast.Definition, step)) {
+	def, here := g.schema.Types[name], g.to[name]
+	for _, f := range def.Fields {
+		if strings.HasPrefix(f.Name, "__") {
+			continue
+		}
+		if target := g.schema.Types[f.Type.Name()]; target.IsCompositeType() {
+			offer(target, step{from: def, field: f, cost: here.cost + cost(f), depth: here.depth + 1, shortcut: here.shortcut})
+		}
+	}
+	if !def.IsAbstractType() || g.shortcut(def) && !shortcuts {
+		return
+	}
+	// A cast says more where there is less to choose from.
+	price := castCost * max(1, math.Log2(float64(len(g.schema.PossibleTypes[name]))))
+	for _, target := range g.schema.PossibleTypes[name] {
+		if target.Name != name && target.Kind == ast.Object {
+			offer(target, step{from: def, cost: here.cost + price, depth: here.depth, shortcut: here.shortcut || g.shortcut(def)})
+		}
+	}
+}
+
+// shortcut tells an abstract type that leads from anywhere to everywhere: Relay's
+// Node, and other interfaces of next to no fields that many objects implement.
+// The way through it says nothing about what it leads to.
+func (g *graph) shortcut(def *ast.Definition) bool {
+	n := len(g.schema.PossibleTypes[def.Name])
+	return def.Kind == ast.Interface && (def.Name == "Node" || len(def.Fields) <= 2 && n >= 16 && n*8 > g.objects)
 }
 
 func cost(f *ast.FieldDefinition) float64 {
@@ -115,28 +135,6 @@ func cost(f *ast.FieldDefinition) float64 {
 		c += deprecatedCost
 	}
 	return c
-}
-
-// castCost is dear where the abstract type says little: the more types it may
-// be, the more. An interface that a good part of all objects implement, as
-// Relay's Node, is no way to anywhere unless there is no other.
-func (g *graph) castCost(def *ast.Definition) float64 {
-	n := len(g.schema.PossibleTypes[def.Name])
-	c := castCost * max(1, math.Log2(float64(n)))
-	if def.Kind == ast.Interface && (def.Name == "Node" || len(def.Fields) <= 2 && n >= 16 && n*8 > g.objects()) {
-		c += shortcutCost
-	}
-	return c
-}
-
-func (g *graph) objects() int {
-	n := 0
-	for _, def := range g.schema.Types {
-		if def.Kind == ast.Object {
-			n++
-		}
-	}
-	return n
 }
 
 // way is the steps from a root to a type; the first has no from.
@@ -157,19 +155,23 @@ func (g *graph) way(def *ast.Definition) []step {
 	return steps
 }
 
-// mutated tells whether the way to a type starts at Mutation.
-func (g *graph) mutated(def *ast.Definition) bool {
-	root := g.schema.Mutation
-	if root == nil || root == g.schema.Query {
-		return false
-	}
+// root is where the way to a type starts; nil if there is none.
+func (g *graph) root(def *ast.Definition) *ast.Definition {
 	for {
-		s := g.to[def.Name]
+		s, ok := g.to[def.Name]
+		if !ok {
+			return nil
+		}
 		if s.from == nil {
-			return def == root
+			return def
 		}
 		def = s.from
 	}
+}
+
+// mutated tells whether the way to a type starts at Mutation.
+func (g *graph) mutated(def *ast.Definition) bool {
+	return g.schema.Mutation != nil && g.schema.Mutation != g.schema.Query && g.root(def) == g.schema.Mutation
 }
 
 // item is a type that waits to be settled.
@@ -180,7 +182,10 @@ type item struct {
 }
 
 func newItem(name string, s step) item {
-	via := s.from.Name
+	via := ""
+	if s.from != nil {
+		via = s.from.Name
+	}
 	if s.field != nil {
 		via += "." + s.field.Name
 	}
@@ -194,7 +199,7 @@ func (q queue) Less(i, j int) bool {
 	return cmp.Or(cmp.Compare(q[i].cost, q[j].cost), cmp.Compare(q[i].name, q[j].name), cmp.Compare(q[i].via, q[j].via)) < 0
 }
 func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(x any)   { *q = append(*q, x.(item)) } //nolint:forcetypeassert,errcheck // only items are pushed
+func (q *queue) Push(x any)   { *q = append(*q, x.(item)) } // only items are pushed
 func (q *queue) Pop() any {
 	last := (*q)[len(*q)-1]
 	*q = (*q)[:len(*q)-1]
@@ -239,7 +244,7 @@ func (g *graph) takers() map[string]taker {
 		}
 	}
 	for open.Len() > 0 {
-		item := heap.Pop(open).(item) //nolint:forcetypeassert,errcheck // the queue holds nothing else
+		item := heap.Pop(open).(item) // the queue holds nothing else
 		if _, ok := taken[item.name]; ok {
 			continue
 		}

@@ -1,6 +1,7 @@
 package schemasearch
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -86,10 +87,10 @@ func (s *sheet) cost(p piece, opened map[string]int) int {
 	if have == nil {
 		have = &part{}
 	}
-	if p.implements != "" && !has(have.interfaces, p.implements) {
+	if p.implements != "" && !slices.Contains(have.interfaces, p.implements) {
 		cost += len(" implements ") + len(p.implements)
 	}
-	if p.member != "" && !has(have.members, p.member) {
+	if p.member != "" && !slices.Contains(have.members, p.member) {
 		cost += len(" | ") + len(p.member)
 	}
 	if p.line.name == "" {
@@ -112,10 +113,10 @@ func (s *sheet) add(p piece) {
 		s.parts[p.def.Name] = have
 		s.order = append(s.order, have)
 	}
-	if p.implements != "" && !has(have.interfaces, p.implements) {
+	if p.implements != "" && !slices.Contains(have.interfaces, p.implements) {
 		have.interfaces = append(have.interfaces, p.implements)
 	}
-	if p.member != "" && !has(have.members, p.member) {
+	if p.member != "" && !slices.Contains(have.members, p.member) {
 		have.members = append(have.members, p.member)
 	}
 	if p.line.name == "" {
@@ -128,15 +129,6 @@ func (s *sheet) add(p piece) {
 	} else if len(p.line.text) > len(have.lines[i].text) { // the one that says more
 		have.lines[i] = p.line
 	}
-}
-
-func has(names []string, name string) bool {
-	for _, n := range names {
-		if n == name {
-			return true
-		}
-	}
-	return false
 }
 
 // header is how the definition of a type begins.
