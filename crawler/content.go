@@ -2,6 +2,7 @@ package crawler
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -57,7 +58,7 @@ func contentKind(kind string, u *url.URL, text []byte) (string, string) {
 	case strings.HasPrefix(http.DetectContentType(text), "text/html"):
 		return "text/html", ""
 	default:
-		return kind, "content_type " + orDefault(kind, "unknown")
+		return kind, "content_type " + cmp.Or(kind, "unknown")
 	}
 }
 

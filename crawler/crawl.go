@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -25,7 +26,7 @@ func (c *Crawler) crawl(ctx context.Context, src docseek.Source, known func(stri
 	visit func(context.Context, Result) error,
 ) (Summary, error) {
 	if folder, ok, err := folderOf(src.Start); err != nil {
-		return Summary{}, fmt.Errorf("%w", err)
+		return Summary{}, err
 	} else if ok {
 		return c.crawlFolder(ctx, src, folder, known, visit)
 	}
@@ -149,7 +150,7 @@ func newRunState(opts Options, src docseek.Source, sc *scope, known func(string)
 ) *run {
 	return &run{
 		src: src, scope: sc, langs: newLanguages(src.Languages), known: known, visit: visit,
-		maxPages: orDefault(src.MaxPages, opts.MaxPages),
+		maxPages: cmp.Or(src.MaxPages, opts.MaxPages),
 		fates:    map[string]Fate{}, contents: map[content]bool{}, alternates: map[string]string{},
 		variants: map[string]*variants{}, memo: map[string]string{}, unlisted: map[string]bool{}, rejected: map[string]bool{},
 	}

@@ -13,6 +13,7 @@
 package crawler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -68,29 +69,21 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	o.Logger = orDefault(o.Logger, slog.New(slog.DiscardHandler))
-	o.Version = orDefault(o.Version, "dev")
-	o.Timeout = orDefault(o.Timeout, 20*time.Second)
-	o.Backoff = orDefault(o.Backoff, time.Second)
-	o.MaxPause = orDefault(o.MaxPause, 2*time.Minute)
-	o.MaxCrawlDelay = orDefault(o.MaxCrawlDelay, 10*time.Second)
-	o.MaxPageBytes = orDefault(o.MaxPageBytes, 5<<20)
-	o.MaxPages = orDefault(o.MaxPages, 10_000)
-	o.MaxURLs = orDefault(o.MaxURLs, 200_000)
-	o.MaxPathSegments = orDefault(o.MaxPathSegments, 24)
-	o.MaxQueryVariants = orDefault(o.MaxQueryVariants, 50)
-	o.MaxSitemaps = orDefault(o.MaxSitemaps, 1000)
-	o.MaxSitemapDepth = orDefault(o.MaxSitemapDepth, 5)
-	o.Resolver = orDefault(o.Resolver, net.DefaultResolver)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	o.Version = cmp.Or(o.Version, "dev")
+	o.Timeout = cmp.Or(o.Timeout, 20*time.Second)
+	o.Backoff = cmp.Or(o.Backoff, time.Second)
+	o.MaxPause = cmp.Or(o.MaxPause, 2*time.Minute)
+	o.MaxCrawlDelay = cmp.Or(o.MaxCrawlDelay, 10*time.Second)
+	o.MaxPageBytes = cmp.Or(o.MaxPageBytes, 5<<20)
+	o.MaxPages = cmp.Or(o.MaxPages, 10_000)
+	o.MaxURLs = cmp.Or(o.MaxURLs, 200_000)
+	o.MaxPathSegments = cmp.Or(o.MaxPathSegments, 24)
+	o.MaxQueryVariants = cmp.Or(o.MaxQueryVariants, 50)
+	o.MaxSitemaps = cmp.Or(o.MaxSitemaps, 1000)
+	o.MaxSitemapDepth = cmp.Or(o.MaxSitemapDepth, 5)
+	o.Resolver = cmp.Or(o.Resolver, net.DefaultResolver)
 	return o
-}
-
-func orDefault[T comparable](value, fallback T) T {
-	var zero T
-	if value == zero {
-		return fallback
-	}
-	return value
 }
 
 // Known is what the index has of a page.

@@ -158,6 +158,9 @@ func TestSitemapWithoutPagesFails(t *testing.T) {
 			if !errors.Is(x.err, tc.want) || x.summary.Complete && len(x.order) > 0 {
 				t.Errorf("error %v, %d results", x.err, len(x.order))
 			}
+			if name == "robots fails" && !strings.Contains(x.err.Error(), "cannot be reached (robots.txt: http_503), so nothing is fetched in this run") {
+				t.Errorf("error %v", x.err)
+			}
 			if n := site.Count("/a"); n != 0 {
 				t.Errorf("the page was asked for %d times", n)
 			}

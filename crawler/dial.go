@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -145,7 +146,7 @@ func (n *network) isOwn(address string) bool {
 func hostPort(u *url.URL) string { return net.JoinHostPort(u.Hostname(), portOf(u)) }
 
 func portOf(u *url.URL) string {
-	return orDefault(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	return cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 }
 
 func checkAddress(address string) error {

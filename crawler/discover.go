@@ -30,7 +30,8 @@ func (r *run) discover(ctx context.Context) error {
 	case err != nil:
 		return err
 	case why.fate == Unreachable:
-		return fmt.Errorf("robots.txt of %s (%s), so nothing is fetched in this run: %w", start.Host, why.reason, ErrUnreachable)
+		return fmt.Errorf("%s %w (robots.txt: %s), so nothing is fetched in this run",
+			start.Host, ErrUnreachable, strings.TrimPrefix(why.reason, "robots_"))
 	case why.fate == Refused:
 		return fmt.Errorf("robots.txt of %s keeps %s from being fetched (%s): %w", start.Host, r.start, rule, ErrNothing)
 	}
@@ -145,7 +146,7 @@ func (r *run) startPage(ctx context.Context, start *url.URL) (*task, outcome, []
 		case o.redirect != "" && len(via) < maxRedirects:
 			u, err := url.Parse(t.url)
 			if err != nil {
-				return nil, o, nil, fmt.Errorf("%w", err)
+				return nil, o, nil, err
 			}
 			via = append(via, u)
 			r.summary.Redirects++

@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,11 +45,12 @@ type Verdict struct {
 	Rule    string `json:"rule"`
 }
 
-// Explain asks for one URL, and for the start of the source, as a crawl of the source would, and says what came
-// of it. A URL that the source's rules refuse is not asked for.
+// Explain asks for one URL, and for the start of the source, as a crawl of the
+// source would, and says what came of it. A URL that the source's rules refuse is
+// not asked for.
 func (c *Crawler) Explain(ctx context.Context, src docseek.Source, rawURL string) (Explanation, error) {
 	if folder, ok, err := folderOf(src.Start); err != nil {
-		return Explanation{}, fmt.Errorf("%w", err)
+		return Explanation{}, err
 	} else if ok {
 		return c.explainFile(ctx, src, folder, rawURL)
 	}
@@ -112,7 +114,7 @@ func (r *run) explain(ctx context.Context, x *Explanation) error {
 		if err != nil {
 			return fmt.Errorf("explain %s: %w", at, err)
 		}
-		x.Robots = Verdict{Allowed: why.fate == 0, Rule: orDefault(rule, why.reason)}
+		x.Robots = Verdict{Allowed: why.fate == 0, Rule: cmp.Or(rule, why.reason)}
 		o := r.fetch(ctx, at, docseek.Validators{})
 		if o.err != nil {
 			return fmt.Errorf("explain %s: %w", at, o.err)
@@ -137,8 +139,8 @@ func (r *run) describe(x *Explanation, o outcome) {
 		return
 	}
 	x.ContentType, x.Charset, x.Bytes = o.page.ContentType, o.charset, len(o.page.Body)
-	o.doc.Language = orDefault(o.doc.Language, o.signals.Language)
-	o.doc.Version = orDefault(versionOf(r.src.Version, o.page.URL), o.doc.Version)
+	o.doc.Language = cmp.Or(o.doc.Language, o.signals.Language)
+	o.doc.Version = cmp.Or(versionOf(r.src.Version, o.page.URL), o.doc.Version)
 	x.Document, x.Signals, x.Links = &o.doc, &o.signals, r.links(o)
 	switch {
 	case !r.langs.allow(o.doc.Language):

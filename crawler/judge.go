@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net/url"
@@ -110,7 +111,7 @@ func (r *run) follow(ctx context.Context, t *task, o outcome) error {
 func (r *run) takePage(ctx context.Context, t *task, o outcome) error {
 	r.noteAlternates(o)
 	links := r.links(o)
-	if lang := orDefault(o.doc.Language, o.signals.Language); !r.langs.allow(lang) {
+	if lang := cmp.Or(o.doc.Language, o.signals.Language); !r.langs.allow(lang) {
 		if t.url == r.start { // the way in, whatever its language
 			r.expand(links)
 		}
@@ -146,8 +147,8 @@ func (r *run) takePage(ctx context.Context, t *task, o outcome) error {
 		o.page.Modified = t.modified
 	}
 	o.doc.URL = t.url
-	o.doc.Language = orDefault(o.doc.Language, o.signals.Language)
-	o.doc.Version = orDefault(versionOf(r.src.Version, t.url), o.doc.Version)
+	o.doc.Language = cmp.Or(o.doc.Language, o.signals.Language)
+	o.doc.Version = cmp.Or(versionOf(r.src.Version, t.url), o.doc.Version)
 	r.pages++
 	return r.emit(ctx, t, o, r.expand(links))
 }

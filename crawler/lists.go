@@ -152,8 +152,8 @@ func (s *session) readRobots(ctx context.Context, u *url.URL) *robots {
 	}
 }
 
-// mayFetch reports why robots.txt keeps an address from being fetched ("" if it
-// does not), and by which rule.
+// mayFetch reports why robots.txt keeps an address from being fetched (the zero
+// outcome if it does not), and by which rule.
 func (s *session) mayFetch(ctx context.Context, u *url.URL) (why outcome, rule string, err error) {
 	if !s.obey {
 		return outcome{}, "robots are ignored", nil

@@ -3,6 +3,7 @@ package crawler
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"net/url"
 	"strconv"
 	"strings"
@@ -174,7 +175,7 @@ func (r robotsRule) match(path string) bool {
 // allows reports whether the URL may be fetched, and the rule that says so:
 // the longest that matches, an allow before a disallow of the same length (§2.2.2).
 func (r *robots) allows(u *url.URL) (allowed bool, rule string) {
-	path := orDefault(u.EscapedPath(), "/")
+	path := cmp.Or(u.EscapedPath(), "/")
 	if path == "/robots.txt" {
 		return true, ""
 	}

@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"path"
@@ -114,7 +115,7 @@ func originOf(u *url.URL) string { return u.Scheme + "://" + u.Host }
 func startDir(u *url.URL) string {
 	p := u.EscapedPath()
 	if p == "" || strings.HasSuffix(p, "/") {
-		return orDefault(p, "/")
+		return cmp.Or(p, "/")
 	}
 	dir := path.Dir(p)
 	if dir == "/" {

@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,7 +76,7 @@ func (h *host) fail(reason string) {
 func (h *host) lastFailure() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return orDefault(h.last, "host_given_up")
+	return cmp.Or(h.last, "host_given_up")
 }
 
 // once computes a value for all who ask; a computation that was cancelled is
@@ -104,7 +105,7 @@ func newSession(ctx context.Context, opts Options, src docseek.Source, start *ur
 		opts:    opts,
 		log:     opts.Logger.With(slog.String("source", src.Name)),
 		obey:    src.Robots != "ignore",
-		rate:    docseek.Rate{Concurrency: min(orDefault(src.Rate.Concurrency, 4), maxConcurrency), Delay: src.Rate.Delay},
+		rate:    docseek.Rate{Concurrency: min(cmp.Or(src.Rate.Concurrency, 4), maxConcurrency), Delay: src.Rate.Delay},
 		network: newNetwork(opts.Resolver),
 		accept:  strings.Join(src.Languages, ", "),
 		hosts:   map[string]*host{},
