@@ -200,7 +200,7 @@ func (a *app) rollbackCommand() *cobra.Command {
 			defer p.close(&err)
 			generation, err := p.store.Rollback(cmd.Context(), args[0])
 			if errors.Is(err, search.ErrNotFound) {
-				return fmt.Errorf("source %s has no earlier generation to go back to: %w", args[0], err)
+				return fmt.Errorf("source %s has no earlier generation to go back to", args[0])
 			}
 			if err != nil {
 				return err

@@ -177,12 +177,16 @@ func (s *Schedule) visit(ctx context.Context, job Job, attempted time.Time) (ran
 		return false
 	}
 	log.LogAttrs(ctx, slog.LevelInfo, "scheduled run starts", slog.Time("tick", tick))
-	if err := job.Run(ctx); err != nil {
+	switch err := job.Run(ctx); {
+	case err != nil && ctx.Err() != nil:
+		log.LogAttrs(ctx, slog.LevelInfo, "scheduled run was interrupted",
+			slog.Duration("took", time.Since(began)), slog.String("error", err.Error()))
+	case err != nil:
 		log.LogAttrs(ctx, slog.LevelError, "scheduled run failed",
 			slog.Duration("took", time.Since(began)), slog.String("error", err.Error()))
-		return true
+	default:
+		log.LogAttrs(ctx, slog.LevelInfo, "scheduled run done", slog.Duration("took", time.Since(began)))
 	}
-	log.LogAttrs(ctx, slog.LevelInfo, "scheduled run done", slog.Duration("took", time.Since(began)))
 	return true
 }
 

@@ -286,6 +286,21 @@ func TestAnEndWaitsForTheRunUnderWay(t *testing.T) {
 	})
 }
 
+// Who stops the server is not to find a failure in the log.
+func TestAnInterruptedRunIsNoFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		s := newSchedule(t, "TZ=UTC 0 * * * *", schedule.Options{Jitter: -1, Log: slog.New(slog.NewTextHandler(&out, nil))})
+		runFor(t, time.Minute, s, &source{name: "slow", run: func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}})
+		if log := out.String(); !strings.Contains(log, `msg="scheduled run was interrupted" job=slow took=1m0s`) || strings.Contains(log, "level=ERROR") {
+			t.Errorf("the log says:\n%s", log)
+		}
+	})
+}
+
 func TestOffRunsNothing(t *testing.T) {
 	s := newSchedule(t, " off ", schedule.Options{})
 	src := &source{name: "a"}
