@@ -146,7 +146,9 @@ type Result struct {
 	// "soft_404", "auth_required", "needs_js", "noindex", "timeout", "http_503" …
 	Reason string
 	// Page and Document are set when Fetched. When NotModified, Page has the
-	// validators to ask again with and the time of the answer, and no body.
+	// validators to ask again with and the time of the answer, and no body. The
+	// document's version is the one that the source's configuration tells, else
+	// the one that the page does.
 	Page     docseek.Page
 	Document docseek.Document
 	// Hash is of the document's content, in hex, when Fetched; see Known.Hash.

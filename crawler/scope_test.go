@@ -113,7 +113,10 @@ func TestVersionOf(t *testing.T) {
 		{docseek.Version{Label: "2.1"}, "https://d.example/x", "2.1"},
 		{fromPath, "https://d.example/docs/1.0/x", "1.0"},
 		{fromPath, "https://d.example/docs/1.0", "1.0"},
+		{fromPath, "https://d.example/docs", "latest"},
 		{fromPath, "https://d.example/other/1.0/x", "latest"},
+		{docseek.Version{FromPath: "/*/{version}/api", Current: "x"}, "https://d.example/en/v3/api", "v3"},
+		{docseek.Version{FromPath: "/*/{version}/api", Current: "x"}, "https://d.example/en/v3/api/more", "x"},
 		{docseek.Version{}, "https://d.example/x", ""},
 	} {
 		if got := versionOf(tc.version, tc.url); got != tc.want {

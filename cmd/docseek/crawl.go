@@ -11,7 +11,6 @@ import (
 	"github.com/docseek/docseek"
 	"github.com/docseek/docseek/chunker"
 	"github.com/docseek/docseek/crawler"
-	"github.com/docseek/docseek/internal/indexer"
 )
 
 func (a *app) crawlCommand() *cobra.Command {
@@ -67,8 +66,9 @@ func (a *app) explain(ctx context.Context, url, name string) error {
 	if err != nil {
 		return err
 	}
-	e := explanation{Explanation: found, Version: indexer.VersionOf(source.Version, found.Canonical), Chunks: []docseek.Chunk{}}
+	e := explanation{Explanation: found, Chunks: []docseek.Chunk{}}
 	if found.Document != nil {
+		e.Version = found.Document.Version
 		model, err := a.newParts(c).builtin()
 		if err != nil {
 			return fmt.Errorf("load the builtin tokenizer: %w", err)

@@ -3,11 +3,9 @@ package indexer
 import (
 	"cmp"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
-	"github.com/docseek/docseek"
 	"github.com/docseek/docseek/crawler"
 	"github.com/docseek/docseek/search"
 )
@@ -113,36 +111,6 @@ func (t *tally) why() string {
 		parts = append(parts, fmt.Sprintf("%s: %d", r.Reason, r.Count))
 	}
 	return " (" + strings.Join(parts, ", ") + ")"
-}
-
-// VersionOf tells the version of the product that a page documents.
-func VersionOf(v docseek.Version, pageURL string) string {
-	if v.FromPath == "" {
-		return v.Label
-	}
-	u, err := url.Parse(pageURL)
-	if err != nil {
-		return v.Current
-	}
-	pattern := strings.Split(strings.Trim(v.FromPath, "/"), "/")
-	path := strings.Split(strings.Trim(u.Path, "/"), "/")
-	version := ""
-	for i, p := range pattern {
-		switch {
-		case p == "**" && i == len(pattern)-1:
-			return cmp.Or(version, v.Current)
-		case i >= len(path):
-			return v.Current
-		case p == "{version}":
-			version = path[i]
-		case p != "*" && p != path[i]:
-			return v.Current
-		}
-	}
-	if len(path) != len(pattern) {
-		return v.Current
-	}
-	return cmp.Or(version, v.Current)
 }
 
 // sameChunker reports whether two fingerprints cut texts alike, so that the

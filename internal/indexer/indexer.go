@@ -81,7 +81,8 @@ func (ix *Indexer) Made(live search.SourceInfo, source docseek.Source) bool {
 
 // Options say how a run is made.
 type Options struct {
-	// Full reads and embeds every page again, as if there were no index yet.
+	// Full reads, cuts and writes every page again, changed or not. The vector of
+	// a text that stays the same is kept.
 	Full bool
 	// DryRun reports what a run would do, and changes nothing.
 	DryRun bool

@@ -559,23 +559,3 @@ func TestMadeTellsWhatARunWouldChange(t *testing.T) {
 		t.Error("another embedder is not seen")
 	}
 }
-
-func TestVersionOf(t *testing.T) {
-	for _, tc := range []struct {
-		v         docseek.Version
-		url, want string
-	}{
-		{docseek.Version{}, base + "a", ""},
-		{docseek.Version{Label: "2.1"}, base + "a", "2.1"},
-		{docseek.Version{FromPath: "/docs/{version}/**", Current: "latest"}, base + "docs/1.2/a/b", "1.2"},
-		{docseek.Version{FromPath: "/docs/{version}/**", Current: "latest"}, base + "docs/1.2", "1.2"},
-		{docseek.Version{FromPath: "/docs/{version}/**", Current: "latest"}, base + "docs", "latest"},
-		{docseek.Version{FromPath: "/docs/{version}/**", Current: "latest"}, base + "blog/1.2/a", "latest"},
-		{docseek.Version{FromPath: "/*/{version}/api", Current: "x"}, base + "en/v3/api", "v3"},
-		{docseek.Version{FromPath: "/*/{version}/api", Current: "x"}, base + "en/v3/api/more", "x"},
-	} {
-		if got := indexer.VersionOf(tc.v, tc.url); got != tc.want {
-			t.Errorf("VersionOf(%+v, %s) = %q, want %q", tc.v, tc.url, got, tc.want)
-		}
-	}
-}

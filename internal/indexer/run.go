@@ -273,9 +273,6 @@ func transient(reason string) bool {
 
 func (r *run) fetched(ctx context.Context, result crawler.Result, old search.PageRecord, known, lexicalOnly bool, ahead *ahead) error {
 	doc := result.Document
-	if doc.Version == "" {
-		doc.Version = VersionOf(r.source.Version, result.URL)
-	}
 	same := known && old.Hash == result.Hash && old.Version == doc.Version && old.Language == doc.Language
 	if same && !r.options.Full && sameChunker(r.live.Fingerprint, r.fingerprint) {
 		return r.unchanged(ctx, result, old)
