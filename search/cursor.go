@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"math"
 )
 
 // cursorKind is what a cursor continues.
@@ -73,11 +74,11 @@ func parseCursor(text string, kind cursorKind, identity []string) (cursor, error
 	c := cursor{kind: kind}
 	rest := content[1:]
 	offset, n := binary.Uvarint(rest)
-	if n <= 0 || offset > 1<<31 {
+	if n <= 0 || offset > math.MaxInt32 {
 		return cursor{}, bad
 	}
 	c.offset, rest = int(offset), rest[n:]
-	if c.plan, n = binary.Uvarint(rest); n <= 0 {
+	if c.plan, n = binary.Uvarint(rest); n <= 0 || kind == readCursor && c.plan > math.MaxInt32 {
 		return cursor{}, bad
 	}
 	rest = rest[n:]

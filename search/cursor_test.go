@@ -26,6 +26,18 @@ func TestCursorRoundTrip(t *testing.T) {
 	}
 }
 
+func TestCursorToNoPlace(t *testing.T) {
+	for _, c := range []cursor{
+		{kind: readCursor, plan: 1 << 31},
+		{kind: readCursor, plan: 1 << 63},
+		{kind: searchCursor, offset: 1 << 31},
+	} {
+		if got, err := parseCursor(c.encode(nil), c.kind, nil); err == nil {
+			t.Errorf("%+v was taken for %+v", c, got)
+		}
+	}
+}
+
 func FuzzParseCursor(f *testing.F) {
 	identity := []string{"query"}
 	f.Add(cursor{kind: searchCursor, key: "state", offset: 3, plan: 7}.encode(identity))

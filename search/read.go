@@ -24,6 +24,9 @@ func (e *Engine) Read(ctx context.Context, q ReadQuery) (Reading, error) {
 	if strings.TrimSpace(q.URL) == "" {
 		return Reading{}, inputErrorf("the URL is empty: pass the address of a page, as a search gives it")
 	}
+	if len(q.URL) > MaxQueryBytes || len(q.Section) > MaxQueryBytes {
+		return Reading{}, inputErrorf("the URL or the section is longer than %d bytes: pass the address of a page, as a search gives it", MaxQueryBytes)
+	}
 	identity := []string{q.URL, q.Section, q.Source}
 	var at cursor
 	if q.Cursor != "" {
@@ -409,13 +412,17 @@ func anchorOf(address string) string {
 
 // missingPage names the pages nearest to an address that is not in the index.
 func (s scope) missingPage(ctx context.Context, address string) error {
-	const most = 500
+	const (
+		most    = 500 // pages that are looked at
+		deepest = 16  // segments of the path, from which the search goes up
+	)
 	var urls []string
 	u, err := url.Parse(strings.TrimSpace(address))
 	if err != nil {
 		u = &url.URL{Path: "/"}
 	}
-	for dir := u.Path; len(urls) == 0; dir = path.Dir(dir) {
+	segments := strings.Split(u.Path, "/")
+	for dir := strings.Join(segments[:min(len(segments), deepest)], "/"); len(urls) == 0; dir = path.Dir(dir) {
 		for _, source := range s.sources {
 			if len(urls) >= most {
 				break

@@ -146,6 +146,9 @@ func TestReadMisses(t *testing.T) {
 		{"other site", search.ReadQuery{URL: "https://elsewhere.test/"}, "not in the index"},
 		{"no URL", search.ReadQuery{URL: "ht tp://%zz"}, "not in the index"},
 		{"empty", search.ReadQuery{}, "empty"},
+		{"deep", search.ReadQuery{URL: base + "guide/" + strings.Repeat("a/", 2000)}, base + "guide/setup.html"},
+		{"long URL", search.ReadQuery{URL: base + strings.Repeat("a/", 1<<19)}, "longer"},
+		{"long section", search.ReadQuery{URL: base + "guide/", Section: strings.Repeat("a", 1<<20)}, "longer"},
 		{"no such source", search.ReadQuery{URL: base + "guide/", Source: "wiki"}, "docs"},
 		{"foreign cursor", search.ReadQuery{URL: base + "guide/", Cursor: "abcd"}, "cursor"},
 	}

@@ -30,7 +30,8 @@ const (
 	DefaultMaxChars = 8000
 	MinMaxChars     = 500
 	MaxMaxChars     = 50000
-	// MaxQueryBytes is how much of a query is used.
+	// MaxQueryBytes is how much of a query is used, and the longest URL or section
+	// that is looked up.
 	MaxQueryBytes = 8192
 )
 
