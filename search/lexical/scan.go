@@ -255,7 +255,7 @@ func lower(s string) string {
 	if ascii(s) {
 		return s
 	}
-	return strings.NewReplacer("ß", "ss", "ς", "σ").Replace(s)
+	return strings.ReplaceAll(strings.ReplaceAll(s, "ß", "ss"), "ς", "σ")
 }
 
 // fold drops the diacritics of Latin, Greek and Cyrillic letters.
