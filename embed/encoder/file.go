@@ -252,10 +252,11 @@ func readFile(data []byte) (Header, *weights, error) {
 	if len(data) < len(magic)+4 || string(data[:len(magic)]) != magic {
 		return h, nil, errors.New("it is not a docseek model file of version 1")
 	}
-	length := int(binary.LittleEndian.Uint32(data[len(magic):]))
 	start := len(magic) + 4
-	if length > maxHeader || length > len(data)-start {
-		return h, nil, fmt.Errorf("its header of %d bytes is cut off or longer than %d", length, maxHeader)
+	size := binary.LittleEndian.Uint32(data[len(magic):])
+	length := int(min(size, maxHeader))
+	if size > maxHeader || length > len(data)-start {
+		return h, nil, fmt.Errorf("its header of %d bytes is cut off or longer than %d", size, maxHeader)
 	}
 	if err := json.Unmarshal(data[start:start+length], &h); err != nil {
 		return h, nil, fmt.Errorf("read its header: %w", err)
