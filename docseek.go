@@ -84,40 +84,40 @@ type Validators struct {
 
 // Document is a page after extraction.
 type Document struct {
-	URL   string
-	Title string
+	URL   string `json:"url"`
+	Title string `json:"title"`
 	// Language is the BCP 47 tag that the page declares, in lower case; empty if it declares none.
-	Language string
+	Language string `json:"language"`
 	// Version is the version of the product that the page documents; empty if unknown.
-	Version string
+	Version string `json:"version"`
 	// Generator is the documentation generator that was recognised, such as
 	// docusaurus, vitepress, mkdocs-material, sphinx, docbook, asciidoc or doxygen;
 	// generic where none was.
-	Generator string
+	Generator string `json:"generator"`
 	// Sections are in document order. The first may have no heading.
-	Sections []Section
+	Sections []Section `json:"sections"`
 	// Links are the absolute http(s) URLs that the whole page points to,
 	// fragments dropped, each once, in document order.
-	Links []string
+	Links []string `json:"links"`
 }
 
 // Section is the part of a document under one heading or one reference entry.
 type Section struct {
 	// Title is the heading's text; empty for what stands before the first heading.
-	Title string
+	Title string `json:"title"`
 	// Level is 1 to 6 for a heading, the level of the enclosing heading plus one
 	// for a reference entry, 0 for what stands before the first heading.
-	Level int
+	Level int `json:"level"`
 	// Anchor is the id that exists in the page, not percent-encoded; empty if there is none.
-	Anchor string
+	Anchor string `json:"anchor"`
 	// Path is the titles from the outermost heading to this one, this one included.
-	Path []string
+	Path []string `json:"path"`
 	// Entry says that it is a reference entry (a function, an option) with its
 	// description: it is found by itself however short it is.
-	Entry bool
+	Entry bool `json:"entry"`
 	// Markdown is the section's own content without its heading line and without
 	// the sections below it: GitHub-flavoured Markdown, links absolute.
-	Markdown string
+	Markdown string `json:"markdown"`
 }
 
 // Chunk is a piece of one section, small enough to embed, or a few small sections
