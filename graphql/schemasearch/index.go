@@ -129,9 +129,11 @@ type Index struct {
 	options Options
 	graph   *graph
 	entries []entry
-	// words are the numbers of known stems; postings and idf are by number.
+	// words are the numbers of the stems that are known, forms those of the words
+	// as they stand, in the order of spelled; postings and idf are by number.
 	words    map[string]int32
-	sorted   []string // the stems, for prefixes
+	forms    map[string]int32
+	spelled  []string
 	postings [][]posting
 	idf      []float32
 }
@@ -250,7 +252,7 @@ func (x *Index) weigh() {
 			text.add(texts.get(t.Description), typeShare)
 		}
 	}
-	x.words, x.sorted = v.ids, slices.Sorted(maps.Keys(v.ids))
+	x.words, x.forms, x.spelled = v.ids, v.stems, slices.Sorted(maps.Keys(v.stems))
 	x.postings = make([][]posting, len(v.ids))
 	for i, weight := range []float64{nameWeight, descriptionWeight, parentWeight} {
 		x.post(parts[i], weight)

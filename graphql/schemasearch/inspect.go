@@ -247,10 +247,11 @@ func (x *Index) nearest(name string) []string {
 	for _, n := range names {
 		lower := strings.ToLower(n)
 		d := distance(wanted, lower)
-		within := strings.Contains(lower, strings.ToLower(cmp.Or(field, of))) || len(lower) > 3 && strings.Contains(wanted, lower)
-		if d <= max(2, len(wanted)/3) {
+		switch {
+		case d <= max(2, len(wanted)/3):
 			found = append(found, candidate{n, d})
-		} else if within {
+		case strings.Contains(lower, strings.ToLower(cmp.Or(field, of))), len(lower) > 3 && strings.Contains(wanted, lower),
+			len(wanted) > 3 && len(lower) > len(wanted) && distance(wanted, lower[:len(wanted)+1]) <= 1:
 			found = append(found, candidate{n, d + len(wanted)})
 		}
 	}

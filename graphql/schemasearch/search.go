@@ -90,27 +90,28 @@ func (x *Index) prefixed(word string) []int32 {
 	if len(word) < shortestPrefix {
 		return nil
 	}
-	start, _ := slices.BinarySearch(x.sorted, word)
+	start, _ := slices.BinarySearch(x.spelled, word)
 	var ids []int32
-	for _, s := range x.sorted[start:] {
+	for _, s := range x.spelled[start:] {
 		if !strings.HasPrefix(s, word) || len(ids) == mostReadings {
 			break
 		}
-		ids = append(ids, x.words[s])
+		if id := x.forms[s]; !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
 	}
 	return ids
 }
 
 // similar are known words that differ from a word in one letter.
 func (x *Index) similar(word string) []int32 {
-	word = stem(word)
 	if len(word) < shortestTypo {
 		return nil
 	}
 	var ids []int32
-	for _, s := range x.sorted {
-		if oneEdit(s, word) {
-			if ids = append(ids, x.words[s]); len(ids) == mostReadings {
+	for _, s := range x.spelled {
+		if id := x.forms[s]; oneEdit(s, word) && !slices.Contains(ids, id) {
+			if ids = append(ids, id); len(ids) == mostReadings {
 				break
 			}
 		}
