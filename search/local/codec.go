@@ -9,10 +9,7 @@ import (
 	"github.com/docseek/docseek/search/lexical"
 )
 
-var (
-	errLexical = errors.New("the stored lexical vector is damaged")
-	errDense   = errors.New("the stored vector is damaged")
-)
+var errLexical = fmt.Errorf("a lexical vector cannot be read: %w", errDamaged)
 
 // appendDense appends the values as little-endian IEEE 754 single precision.
 func appendDense(to []byte, v []float32) []byte {
@@ -25,7 +22,7 @@ func appendDense(to []byte, v []float32) []byte {
 // decodeDense appends the dim values of data to the vector.
 func decodeDense(to []float32, data []byte, dim int) ([]float32, error) {
 	if len(data) != 4*dim {
-		return to, fmt.Errorf("%w: %d bytes for %d values", errDense, len(data), dim)
+		return to, fmt.Errorf("a vector has %d bytes for %d values: %w", len(data), dim, errDamaged)
 	}
 	for ; len(data) > 0; data = data[4:] {
 		to = append(to, math.Float32frombits(binary.LittleEndian.Uint32(data)))

@@ -415,17 +415,17 @@ func TestForeignFiles(t *testing.T) {
 			t.Helper()
 			index(t, dir)
 			sqlite(t, dir, "UPDATE vectors SET dense = x'00' WHERE key = '3-0-1'")
-		}, "vectors of https://docs.test/p3: the stored vector is damaged"},
+		}, "vectors of https://docs.test/p3: a vector has 1 bytes for 8 values: the index is damaged: move the data directory away and reindex"},
 		"cut terms": {func(t *testing.T, dir string) {
 			t.Helper()
 			index(t, dir)
 			sqlite(t, dir, "UPDATE vectors SET lexical = x'ffff' WHERE key = '3-0-1'")
-		}, "vectors of https://docs.test/p3: the stored lexical vector is damaged"},
+		}, "vectors of https://docs.test/p3: a lexical vector cannot be read: the index is damaged: move the data directory away and reindex"},
 		"lost rows": {func(t *testing.T, dir string) {
 			t.Helper()
 			index(t, dir)
 			sqlite(t, dir, "DELETE FROM vectors WHERE key = '3-0-1'")
-		}, "chunks of a page are missing"},
+		}, "chunks of a page are missing: the index is damaged: move the data directory away and reindex"},
 		"file in the way": {func(t *testing.T, dir string) {
 			t.Helper()
 			if err := errors.Join(os.Remove(dir), os.WriteFile(dir, nil, 0o600)); err != nil {
@@ -485,6 +485,48 @@ func TestCannotWrite(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestMovedAway takes the directory from under an open store, as the advice about
+// a damaged index does, and makes another in its place: what was open says so
+// rather than write into a file that nobody finds.
+func TestMovedAway(t *testing.T) {
+	ctx := t.Context()
+	dir := filepath.Join(t.TempDir(), "data")
+	s := open(t, dir, Options{})
+	defer closeStore(t, s)
+	if err := publishRevision(ctx, s, 0, func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	away := dir + ".away"
+	if err := os.Rename(dir, away); err != nil {
+		t.Fatal(err)
+	}
+	check := func(when string) {
+		t.Helper()
+		for what, err := range map[string]error{
+			"run":  publishRevision(ctx, s, 1, func(string) {}),
+			"read": func() error { _, err := revisionShown(ctx, mustReader(t, s)); return err }(),
+		} {
+			if err == nil || !strings.Contains(err.Error(), "moved away or replaced while it was open: start docseek again") {
+				t.Errorf("%s: %s: error %v", when, what, err)
+			}
+		}
+	}
+	check("without a directory")
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	other := open(t, dir, Options{})
+	check("with another index in its place")
+	closeStore(t, other)
+
+	if err := errors.Join(os.RemoveAll(dir), os.Rename(away, dir)); err != nil {
+		t.Fatal(err)
+	}
+	if shown, err := revisionShown(ctx, mustReader(t, s)); err != nil || shown != 0 {
+		t.Errorf("put back: revision %d, error %v", shown, err)
 	}
 }
 

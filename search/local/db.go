@@ -130,8 +130,12 @@ CREATE TABLE vectors (
 // that writes and a pool that reads.
 type database struct {
 	path        string
+	file        os.FileInfo
 	write, read *sql.DB
 }
+
+// errDamaged is wrapped by what finds rows that cannot be what was written.
+var errDamaged = errors.New("the index is damaged: move the data directory away and reindex")
 
 func openDatabase(ctx context.Context, dir string) (*database, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
@@ -144,6 +148,9 @@ func openDatabase(ctx context.Context, dir string) (*database, error) {
 	d := &database{path: path}
 	if err := d.prepare(ctx, dir); err != nil {
 		return nil, err
+	}
+	if d.file, err = os.Stat(path); err != nil {
+		return nil, fmt.Errorf("look at the index: %w", err)
 	}
 	if d.write, err = sql.Open("sqlite", d.dsn("_synchronous=FULL", "_txlock=immediate", "_pragma=journal_size_limit(67108864)")); err != nil {
 		return nil, d.explain("open", err)
@@ -219,6 +226,20 @@ func (d *database) prepare(ctx context.Context, dir string) (err error) {
 	return d.explain("create", tx.Commit())
 }
 
+// present fails when the file at the path is not the one that was opened: old
+// connections would go on with a file that nobody finds any more, and new ones
+// would open another.
+func (d *database) present() error {
+	file, err := os.Stat(d.path)
+	if err == nil && os.SameFile(file, d.file) {
+		return nil
+	}
+	if err == nil || errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("the index %s was moved away or replaced while it was open: start docseek again", d.path)
+	}
+	return fmt.Errorf("look at the index: %w", err)
+}
+
 func (d *database) close() error { return errors.Join(d.read.Close(), d.write.Close()) }
 
 // explain turns SQLite's result codes into what happened to the index and what
@@ -235,7 +256,7 @@ func (d *database) explain(verb string, err error) error {
 		case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM:
 			hint = "the data directory is not writable: check its owner, or use another one"
 		case sqlite3.SQLITE_CORRUPT:
-			hint = "the index is damaged: move the data directory away and reindex"
+			hint = errDamaged.Error()
 		case sqlite3.SQLITE_NOTADB:
 			hint = "the file is no index: move it away, or use another data directory"
 		case sqlite3.SQLITE_IOERR:
@@ -254,6 +275,9 @@ func (d *database) explain(verb string, err error) error {
 // power together with all before it; another may be lost, but only as a whole
 // and with all after it.
 func (d *database) update(ctx context.Context, durable bool, do func(tx *sql.Tx) error) error {
+	if err := d.present(); err != nil {
+		return err
+	}
 	conn, err := d.write.Conn(ctx)
 	if err != nil {
 		return d.explain("write", err)
@@ -271,6 +295,9 @@ func (d *database) update(ctx context.Context, durable bool, do func(tx *sql.Tx)
 
 // look runs do in one reading transaction: it sees one state of the file.
 func (d *database) look(ctx context.Context, do func(tx *sql.Tx) error) error {
+	if err := d.present(); err != nil {
+		return err
+	}
 	conn, err := d.read.Conn(ctx)
 	if err != nil {
 		return d.explain("read", err)

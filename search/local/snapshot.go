@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math/bits"
@@ -246,7 +245,7 @@ func readViews(ctx context.Context, tx *sql.Tx, fingerprint string, dim int, pag
 	return views, nil
 }
 
-var errRows = errors.New("the index is damaged: chunks of a page are missing")
+var errRows = fmt.Errorf("chunks of a page are missing: %w", errDamaged)
 
 func readRows(ctx context.Context, query *sql.Stmt, p page, b *builder) error {
 	rows, err := query.QueryContext(ctx, p.chunk, p.chunk+int64(p.n))
@@ -306,7 +305,10 @@ func (s *Store) watch(ctx context.Context, conn *sql.Conn) {
 		// The number changes when another connection has written
 		// (https://www.sqlite.org/pragma.html#pragma_data_version).
 		var version int64
-		err := conn.QueryRowContext(ctx, "PRAGMA data_version").Scan(&version)
+		err := s.db.present()
+		if err == nil {
+			err = conn.QueryRowContext(ctx, "PRAGMA data_version").Scan(&version)
+		}
 		if err == nil && version != last {
 			if err = s.refresh(ctx); err == nil {
 				last = version
