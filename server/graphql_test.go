@@ -315,6 +315,7 @@ func TestExecuteGraphQL(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			record.reset()
 			eachEra(t, func(t *testing.T, e era) {
+				t.Helper()
 				got := callTool(t, base, e, "execute_graphql", test.args)
 				if got.IsError != test.isError || got.text() != test.text || string(got.Structured) != test.structured {
 					t.Errorf("isError %t, text\n%s\nstructured\n%s", got.IsError, got.text(), got.Structured)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -124,13 +125,14 @@ func executor(tb testing.TB, address string, change func(*execute.Options)) *exe
 
 func write(o *execute.Options) { o.Policy = execute.Write }
 
-func asError(t *testing.T, err error, kind execute.Kind, contains string) *execute.Error {
+// asError holds an error to a kind and a text, and gives how long it asks to wait.
+func asError(t *testing.T, err error, kind execute.Kind, contains string) (retryAfter time.Duration) {
 	t.Helper()
 	e, ok := errors.AsType[*execute.Error](err)
 	if !ok || e.Kind != kind || !strings.Contains(e.Error(), contains) {
 		t.Fatalf("error %v (%T), want kind %d with %q", err, err, kind, contains)
 	}
-	return e
+	return e.RetryAfter
 }
 
 func TestExecuteSendsWhatWasLookedAt(t *testing.T) {
@@ -154,8 +156,8 @@ func TestExecuteSendsWhatWasLookedAt(t *testing.T) {
 	if diff := cmp.Diff(strings.TrimLeft(want, "\n"), strings.TrimLeft(got[0].Query, " \n")); diff != "" {
 		t.Errorf("document sent (-want +got):\n%s", diff)
 	}
-	if lines := strings.Count(got[0].Query[:strings.Index(got[0].Query, "query")], "\n"); lines != 2 {
-		t.Errorf("the operation stands in line %d, want 3", lines+1)
+	if before, _, _ := strings.Cut(got[0].Query, "query"); strings.Count(before, "\n") != 2 {
+		t.Errorf("the operation stands elsewhere than it did: %q", got[0].Query)
 	}
 	if got[0].OperationName == nil || *got[0].OperationName != "A" {
 		t.Errorf("operationName %v", got[0].OperationName)
@@ -173,7 +175,7 @@ func TestMutationsAreSentOnce(t *testing.T) {
 		text   string
 	}{
 		"bad gateway": {reply(502, "<h1>Bad gateway</h1>"), execute.Unknown, "outcome unknown"},
-		"hung up": {func(w http.ResponseWriter, _ *http.Request, _ int) {
+		"hung up": {func(_ http.ResponseWriter, _ *http.Request, _ int) {
 			panic(http.ErrAbortHandler)
 		}, execute.Unknown, "outcome unknown"},
 		"half an answer": {func(w http.ResponseWriter, _ *http.Request, _ int) {
@@ -229,7 +231,7 @@ func TestQueriesAreSentAgain(t *testing.T) {
 			if ok := err == nil && !answer.Failed(); ok != tc.ok {
 				t.Errorf("answer %+v, error %v", answer, err)
 			}
-			if !tc.ok && !strings.Contains(fmt.Sprint(err), fmt.Sprint(tc.fails[0])) {
+			if !tc.ok && !strings.Contains(fmt.Sprint(err), strconv.Itoa(tc.fails[0])) {
 				t.Errorf("the error does not say the status: %v", err)
 			}
 		})

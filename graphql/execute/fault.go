@@ -138,7 +138,7 @@ func (f Fault) nearest(schema *ast.Schema) Fault {
 		slices.Sort(names)
 		wrong = m[1]
 	}
-	f.Suggestions = nearest(wrong, names, maxSuggestions)
+	f.Suggestions = nearest(wrong, names)
 	return f
 }
 

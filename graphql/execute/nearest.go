@@ -9,10 +9,11 @@ import (
 // anyway is how many names are suggested where none is near.
 const anyway = 3
 
-// nearest returns at most n of the names, those most like the given one first:
-// those that contain it or are contained in it, then by the number of changes
-// between the two. Where half of the letters would have to change, few are enough.
-func nearest(name string, names []string, n int) []string {
+// nearest returns at most maxSuggestions of the names, those most like the given
+// one first: those that contain it or are contained in it, then by the number of
+// changes between the two. Where half of the letters would have to change, few
+// are enough.
+func nearest(name string, names []string) []string {
 	type candidate struct {
 		name     string
 		distance int
@@ -29,7 +30,7 @@ func nearest(name string, names []string, n int) []string {
 	}
 	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(a.distance, b.distance) })
 	var out []string
-	for i, c := range all[:min(n, len(all))] {
+	for i, c := range all[:min(maxSuggestions, len(all))] {
 		if i < anyway || c.distance <= len(name)/2 {
 			out = append(out, c.name)
 		}

@@ -83,6 +83,7 @@ func definition(tokens []lexer.Token) int {
 					return i + 1
 				}
 			}
+		default:
 		}
 	}
 	return len(tokens)

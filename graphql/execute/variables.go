@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -44,7 +45,7 @@ func coerce(schema *ast.Schema, operation *ast.OperationDefinition, raw json.Raw
 		if slices.Contains(declared, name) {
 			continue
 		}
-		f := Fault{Message: fmt.Sprintf("variables.%s is not declared by %s", cut(name, 80), title(operation)), Suggestions: nearest(name, declared, maxSuggestions)}
+		f := Fault{Message: fmt.Sprintf("variables.%s is not declared by %s", cut(name, 80), title(operation)), Suggestions: nearest(name, declared)}
 		c.faults = append(c.faults, f)
 	}
 	if len(c.faults) > 0 || len(out) == 0 {
@@ -88,8 +89,8 @@ func decode(raw []byte) (any, error) {
 	if err := d.Decode(&value); err != nil {
 		return nil, err
 	}
-	if _, err := d.Token(); err != io.EOF { //nolint:errorlint // Token returns io.EOF itself
-		return nil, fmt.Errorf("something follows the value")
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("something follows the value")
 	}
 	return value, nil
 }
@@ -221,7 +222,7 @@ func (c *coercion) enum(def *ast.Definition, value any, path string) any {
 	}
 	c.faults = append(c.faults, Fault{
 		Message:     fmt.Sprintf("%s must be one of %s's values, got %s", path, def.Name, describe(value)),
-		Suggestions: nearest(text, values, maxSuggestions),
+		Suggestions: nearest(text, values),
 	})
 	return nil
 }
@@ -248,7 +249,7 @@ func (c *coercion) input(def *ast.Definition, value any, path string) any {
 		if !slices.Contains(fields, name) {
 			c.faults = append(c.faults, Fault{
 				Message:     fmt.Sprintf("%s has no field %s", cmp.Or(path, def.Name), cut(name, 80)),
-				Suggestions: nearest(name, fields, maxSuggestions),
+				Suggestions: nearest(name, fields),
 			})
 		}
 	}

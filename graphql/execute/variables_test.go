@@ -18,7 +18,7 @@ func TestVariables(t *testing.T) {
 		withDef  = `query($n: Int! = 42) { accounts(first: $n) { id } }`
 		by       = `query($by: By!) { by(by: $by) { __typename } }`
 		echo     = `query($j: JSON, $l: Decimal, $f: Boolean, $i: [[ID!]!]) { echo(json: $j, long: $l, flag: $f, ids: $i) }`
-		range_   = `query($w: Where) { accounts(where: $w) { id } }`
+		between  = `query($w: Where) { accounts(where: $w) { id } }`
 	)
 	for name, tc := range map[string]struct {
 		document, given, sent, fault string
@@ -59,8 +59,8 @@ func TestVariables(t *testing.T) {
 		"input, recursive":            {accounts, `{"w":{"and":[{"and":[{"and":[{"and":[{"and":[{"name":1}]}]}]}]}]}}`, `{"w":{"and":[{"and":[{"and":[{"and":[{"and":[{"name":"1"}]}]}]}]}]}}`, ``},
 		"no such input field":         {accounts, `{"w":{"and":{"nam":"x"}}}`, ``, `variables.w.and has no field nam`},
 		"text for an input":           {accounts, `{"w":"name = x"}`, ``, `variables.w must be an object of Where`},
-		"default of an input's field": {range_, `{"w":{"range":{"to":3}}}`, `{"w":{"range":{"to":3}}}`, ``},
-		"null for an input's field":   {range_, `{"w":{"range":{"from":null}}}`, ``, `variables.w.range.from must not be null: it must be Int!`},
+		"default of an input's field": {between, `{"w":{"range":{"to":3}}}`, `{"w":{"range":{"to":3}}}`, ``},
+		"null for an input's field":   {between, `{"w":{"range":{"from":null}}}`, ``, `variables.w.range.from must not be null: it must be Int!`},
 		"one of":                      {by, `{"by":{"email":"a@b"}}`, `{"by":{"email":"a@b"}}`, ``},
 		"none of":                     {by, `{"by":{}}`, ``, `variables.by must have exactly one of id, email`},
 		"two of":                      {by, `{"by":{"id":1,"email":"a"}}`, ``, `exactly one of`},

@@ -23,7 +23,7 @@ func secrets(headers http.Header, address string) *strings.Replacer {
 		if !secretName.MatchString(name) {
 			return
 		}
-		for _, part := range strings.Fields(value) {
+		for part := range strings.FieldsSeq(value) {
 			if len(part) >= leastSecret && !strings.EqualFold(part, "bearer") {
 				pairs = append(pairs, part, "***")
 			}

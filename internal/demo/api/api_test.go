@@ -60,17 +60,20 @@ func TestAnswers(t *testing.T) {
 		},
 		"union and fragments": {
 			`query($t: String!) { search(text: $t) { __typename ...P ... on Owner { name } } } fragment P on Payout { id status }`,
-			map[string]any{"t": "harbour"}, 200,
+			map[string]any{"t": "harbour"},
+			200,
 			`{"data":{"search":[{"__typename":"Owner","name":"Harbour Books GmbH"},{"__typename":"Payout","id":"pyt_11a","status":"PAID"},{"__typename":"Payout","id":"pyt_13f","status":"SUBMITTED"}]}}`,
 		},
 		"page": {
 			`query($a: String) { account(id: "acc_seller1") { payments(first: 2, after: $a) { totalCount edges { node { id } } pageInfo { hasNextPage endCursor } } } }`,
-			map[string]any{"a": "pay_8Xk"}, 200,
+			map[string]any{"a": "pay_8Xk"},
+			200,
 			`{"data":{"account":{"payments":{"totalCount":4,"edges":[{"node":{"id":"pay_6Tz"}},{"node":{"id":"pay_5Rv"}}],"pageInfo":{"hasNextPage":true,"endCursor":"pay_5Rv"}}}}}`,
 		},
 		"filter": {
 			`query($f: PaymentFilter) { account(id: "acc_seller1") { payments(filter: $f) { edges { node { id failureCode } } } } }`,
-			map[string]any{"f": map[string]any{"minAmount": 30000, "status": "FAILED"}}, 200,
+			map[string]any{"f": map[string]any{"minAmount": 30000, "status": "FAILED"}},
+			200,
 			`{"data":{"account":{"payments":{"edges":[{"node":{"id":"pay_5Rv","failureCode":"insufficient_funds"}}]}}}}`,
 		},
 		"large numbers": {
@@ -86,7 +89,9 @@ func TestAnswers(t *testing.T) {
 			`{"data":{"account":null},"errors":[{"message":"first must be 1 to 100","path":["account","payments"],"locations":[{"line":1,"column":35}]}]}`,
 		},
 		"left out": {
-			`query($no: Boolean!) { account(id: "acc_seller1") { id @skip(if: true) currency @include(if: $no) restricted } }`, map[string]any{"no": false}, 200,
+			`query($no: Boolean!) { account(id: "acc_seller1") { id @skip(if: true) currency @include(if: $no) restricted } }`,
+			map[string]any{"no": false},
+			200,
 			`{"data":{"account":{"restricted":false}}}`,
 		},
 		"unknown field": {

@@ -21,7 +21,7 @@ type object struct {
 }
 
 // resolver computes a field from its arguments.
-type resolver = func(args map[string]any) (any, error)
+type resolver func(args map[string]any) (any, error)
 
 // execution runs one operation (GraphQL spec, October 2021, §6.3).
 type execution struct {
