@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -14,6 +15,7 @@ import (
 	"github.com/vektah/gqlparser/v2/lexer"
 	"github.com/vektah/gqlparser/v2/parser"
 	"github.com/vektah/gqlparser/v2/validator"
+	"github.com/vektah/gqlparser/v2/validator/core"
 	"github.com/vektah/gqlparser/v2/validator/rules"
 )
 
@@ -135,11 +137,27 @@ func (d document) validate(schema *ast.Schema) []Fault {
 	if len(faults) > 0 {
 		return faults
 	}
-	for _, err := range validator.ValidateWithRules(schema, d.tree, rules.NewDefaultRules()) {
+	all := rules.NewDefaultRules()
+	all.AddRule("IntRange", intRange)
+	for _, err := range validator.ValidateWithRules(schema, d.tree, all) {
 		faults = append(faults, faultOf(err).nearest(schema))
 	}
 	slices.SortStableFunc(faults, func(a, b Fault) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column)) })
 	return shorten(faults)
+}
+
+// intRange holds literals of Int to 32 bits (spec §3.5.1), which the library's
+// rules do not.
+func intRange(observers *validator.Events, addError validator.AddErrFunc) {
+	observers.OnValue(func(_ *validator.Walker, value *ast.Value) {
+		if value.Kind != ast.IntValue || value.Definition == nil || value.Definition.Name != "Int" {
+			return
+		}
+		if _, err := strconv.ParseInt(value.Raw, 10, 32); err != nil {
+			addError(validator.Message("Int cannot represent %s: it is a whole number from -2147483648 to 2147483647.", cut(value.Raw, 40)),
+				core.At(value.Position))
+		}
+	})
 }
 
 // operation selects the operation with a name; without one, the only one (spec §6.1).

@@ -45,6 +45,13 @@ func TestValidate(t *testing.T) {
 		}, {
 			Message: `Variable "$w" of type "Wher" used in position expecting type "Where".`, Line: 1, Column: 35,
 		}}},
+		"Int beyond 32 bits": {`query($n: Int = -99999999999) { accounts(first: 3000000000) { id } a: accounts(first: $n, ratio: 3000000000) { id } }`, []execute.Fault{
+			{Message: `Int cannot represent -99999999999: it is a whole number from -2147483648 to 2147483647.`, Line: 1, Column: 17},
+			{Message: `Int cannot represent 3000000000: it is a whole number from -2147483648 to 2147483647.`, Line: 1, Column: 49},
+		}},
+		"two of a @oneOf": {`{ by(by: {id: 1, email: "a"}) { __typename } }`, []execute.Fault{{
+			Message: `OneOf Input Object "By" must specify exactly one key.`, Line: 1, Column: 10,
+		}}},
 		"no subfields": {`{ accounts }`, []execute.Fault{{
 			Message: `Field "accounts" of type "[Account!]!" must have a selection of subfields.`, Line: 1, Column: 3, Suggestions: []string{"accounts { ... }"},
 		}}},
