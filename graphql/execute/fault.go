@@ -121,6 +121,7 @@ func (f Fault) nearest(schema *ast.Schema) Fault {
 	}
 	var wrong string
 	var names []string
+	least := anyway
 	if m := noField.FindStringSubmatch(f.Message); m != nil {
 		wrong, names = m[1], fieldNames(schema.Types[m[2]])
 	} else if m := noInputField.FindStringSubmatch(f.Message); m != nil {
@@ -136,9 +137,9 @@ func (f Fault) nearest(schema *ast.Schema) Fault {
 			}
 		}
 		slices.Sort(names)
-		wrong = m[1]
+		wrong, least = m[1], 0
 	}
-	f.Suggestions = nearest(wrong, names)
+	f.Suggestions = nearest(wrong, names, least)
 	return f
 }
 

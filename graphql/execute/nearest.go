@@ -6,14 +6,18 @@ import (
 	"strings"
 )
 
-// anyway is how many names are suggested where none is near.
-const anyway = 3
+const (
+	// anyway is how many members of a type are suggested where none is near.
+	anyway = 3
+	// contained is what a name counts as far away that contains the other.
+	contained = 3
+)
 
 // nearest returns at most maxSuggestions of the names, those most like the given
-// one first: those that contain it or are contained in it, then by the number of
-// changes between the two. Where half of the letters would have to change, few
-// are enough.
-func nearest(name string, names []string) []string {
+// one first, by the number of letters to change. A name that contains the other
+// is near. Those where more than half of the letters would have to change fill
+// up to the least number.
+func nearest(name string, names []string, least int) []string {
 	type candidate struct {
 		name     string
 		distance int
@@ -24,14 +28,14 @@ func nearest(name string, names []string) []string {
 		lower := strings.ToLower(other)
 		d := distance(name, lower)
 		if len(name) > 2 && len(lower) > 2 && (strings.Contains(lower, name) || strings.Contains(name, lower)) {
-			d = min(d, 1)
+			d = min(d, contained)
 		}
 		all = append(all, candidate{other, d})
 	}
 	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(a.distance, b.distance) })
 	var out []string
 	for i, c := range all[:min(maxSuggestions, len(all))] {
-		if i < anyway || c.distance <= len(name)/2 {
+		if i < least || c.distance <= len(name)/2 {
 			out = append(out, c.name)
 		}
 	}

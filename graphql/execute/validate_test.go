@@ -41,7 +41,7 @@ func TestValidate(t *testing.T) {
 			Message: `Enum "Sort" cannot represent non-enum value: "ASC".`, Line: 1, Column: 19, Suggestions: []string{"ASC", "DESC"},
 		}}},
 		"type": {`query($w: Wher) { accounts(where: $w) { id } }`, []execute.Fault{{
-			Message: `Unknown type "Wher".`, Line: 1, Column: 7, Suggestions: []string{"Where", "Query", "By"},
+			Message: `Unknown type "Wher".`, Line: 1, Column: 7, Suggestions: []string{"Where"},
 		}, {
 			Message: `Variable "$w" of type "Wher" used in position expecting type "Where".`, Line: 1, Column: 35,
 		}}},

@@ -45,7 +45,7 @@ func coerce(schema *ast.Schema, operation *ast.OperationDefinition, raw json.Raw
 		if slices.Contains(declared, name) {
 			continue
 		}
-		f := Fault{Message: fmt.Sprintf("variables.%s is not declared by %s", cut(name, 80), title(operation)), Suggestions: nearest(name, declared)}
+		f := Fault{Message: fmt.Sprintf("variables.%s is not declared by %s", cut(name, 80), title(operation)), Suggestions: nearest(name, declared, anyway)}
 		c.faults = append(c.faults, f)
 	}
 	if len(c.faults) > 0 || len(out) == 0 {
@@ -222,7 +222,7 @@ func (c *coercion) enum(def *ast.Definition, value any, path string) any {
 	}
 	c.faults = append(c.faults, Fault{
 		Message:     fmt.Sprintf("%s must be one of %s's values, got %s", path, def.Name, describe(value)),
-		Suggestions: nearest(text, values),
+		Suggestions: nearest(text, values, anyway),
 	})
 	return nil
 }
@@ -249,7 +249,7 @@ func (c *coercion) input(def *ast.Definition, value any, path string) any {
 		if !slices.Contains(fields, name) {
 			c.faults = append(c.faults, Fault{
 				Message:     fmt.Sprintf("%s has no field %s", cmp.Or(path, def.Name), cut(name, 80)),
-				Suggestions: nearest(name, fields),
+				Suggestions: nearest(name, fields, anyway),
 			})
 		}
 	}
