@@ -181,7 +181,9 @@ func (e *endpoint) post(w http.ResponseWriter, r *http.Request) {
 		}
 		writeJSON(w, status, refused.response(head.ID))
 	default:
-		e.transport.Handle(&streamedResponse{w: w, control: control}, request)
+		ctx, delivered := withDelivery(ctx)
+		request.Context = ctx
+		e.transport.Handle(&streamedResponse{w: w, control: control, delivered: delivered}, request)
 	}
 }
 
@@ -223,8 +225,9 @@ func noMessage(code int, sentence string) mcp.JSONRPCError {
 
 // streamedResponse hands an answer on as it comes.
 type streamedResponse struct {
-	w       http.ResponseWriter
-	control *http.ResponseController
+	w         http.ResponseWriter
+	control   *http.ResponseController
+	delivered *delivery
 }
 
 func (s *streamedResponse) Header() http.Header { return s.w.Header() }
@@ -236,9 +239,14 @@ func (s *streamedResponse) WriteHeader(status int) {
 	s.w.WriteHeader(status)
 }
 
-func (s *streamedResponse) Write(p []byte) (int, error) { return s.w.Write(p) }
-func (s *streamedResponse) Flush()                      { _ = s.control.Flush() }
-func (s *streamedResponse) CanStream() bool             { return true }
+func (s *streamedResponse) Write(p []byte) (int, error) {
+	n, err := s.w.Write(p)
+	s.delivered.saw(p)
+	return n, err
+}
+
+func (s *streamedResponse) Flush()          { _ = s.control.Flush() }
+func (s *streamedResponse) CanStream() bool { return true }
 
 // heldResponse keeps an answer until it is known whether it is the right one.
 type heldResponse struct {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"sync"
@@ -12,10 +13,66 @@ import (
 const (
 	// heartbeat is the time between two notifications that a call is at work.
 	heartbeat = 5 * time.Second
-	// settle is how long an answer waits after the last notification: mcp-go
-	// v1.2.1 loses one that is still on its way when the handler returns.
+	// settle is how long an answer waits after the last notification where it
+	// cannot be seen whether that has left: see [delivery].
 	settle = 2 * time.Millisecond
+	// deliveryPatience bounds the wait where it can be seen.
+	deliveryPatience = time.Second
 )
+
+// delivery counts the progress notifications that were written to a response.
+// mcp-go v1.2.1 loses one that is still on its way when the handler returns, so
+// an answer waits for them.
+type delivery struct {
+	mu      sync.Mutex
+	written int
+	changed chan struct{} // of capacity 1
+}
+
+type deliveryKey struct{}
+
+// withDelivery gives the context of one request a count of what is written of it.
+func withDelivery(ctx context.Context) (context.Context, *delivery) {
+	d := &delivery{changed: make(chan struct{}, 1)}
+	return context.WithValue(ctx, deliveryKey{}, d), d
+}
+
+// saw looks at what is written to the response.
+func (d *delivery) saw(event []byte) {
+	if !bytes.Contains(event, []byte(`"method":"`+progressMethod+`"`)) {
+		return
+	}
+	d.mu.Lock()
+	d.written++
+	d.mu.Unlock()
+	select {
+	case d.changed <- struct{}{}:
+	default:
+	}
+}
+
+// wait returns when n notifications were written, or will not be any more.
+func (d *delivery) wait(ctx context.Context, n int) {
+	bound := time.NewTimer(deliveryPatience)
+	defer bound.Stop()
+	for {
+		d.mu.Lock()
+		written := d.written
+		d.mu.Unlock()
+		if written >= n {
+			return
+		}
+		select {
+		case <-d.changed:
+		case <-ctx.Done():
+			return
+		case <-bound.C:
+			return
+		}
+	}
+}
+
+const progressMethod = "notifications/progress"
 
 // progress sends the progress notifications of one call, if the caller gave a
 // token for them: what the tool reports, and a heartbeat while it says nothing.
@@ -27,6 +84,7 @@ type progress struct {
 
 	mu    sync.Mutex
 	steps int
+	sent  int
 	last  time.Time // when the last notification was sent
 }
 
@@ -72,7 +130,7 @@ func (p *progress) report(ctx context.Context, message string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.steps++
-	err := p.server.mcp.SendNotificationToClient(ctx, "notifications/progress", map[string]any{
+	err := p.server.mcp.SendNotificationToClient(ctx, progressMethod, map[string]any{
 		"progressToken": p.token,
 		"progress":      p.steps,
 		"message":       message,
@@ -81,15 +139,23 @@ func (p *progress) report(ctx context.Context, message string) {
 		p.server.log.LogAttrs(ctx, slog.LevelDebug, "progress not sent", slog.Any("error", err))
 		return
 	}
+	p.sent++
 	p.last = time.Now()
 }
 
 // stop ends the heartbeats and waits until the last notification has left.
-func (p *progress) stop() {
+func (p *progress) stop(ctx context.Context) {
 	p.cancel()
 	p.beating.Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.sent == 0 {
+		return
+	}
+	if d, ok := ctx.Value(deliveryKey{}).(*delivery); ok {
+		d.wait(ctx, p.sent)
+		return
+	}
 	if wait := time.Until(p.last.Add(settle)); wait > 0 {
 		<-time.After(wait)
 	}

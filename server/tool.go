@@ -123,7 +123,7 @@ func (s *Server) run(ctx context.Context, t tool, request mcp.CallToolRequest) (
 	ctx, cancel := context.WithTimeout(ctx, s.deadline)
 	defer cancel()
 	progress := s.startProgress(ctx, request.Params.Meta)
-	defer progress.stop()
+	defer progress.stop(ctx)
 	got, err := t.call(withCallerHeader(progress.context(ctx), request.Header), args)
 	if err != nil {
 		outcome, sentence := s.explain(ctx, t.name, err)
