@@ -67,6 +67,10 @@ func run(args []string, s streams, environ []string) int {
 	root := a.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	if _, reported := errors.AsType[*reportedError](err); err != nil && !reported && ctx.Err() != nil {
+		// What broke first when the signal came says nothing.
+		err = fmt.Errorf("interrupted: %w", context.Cause(ctx))
+	}
 	if err != nil {
 		a.complain(err)
 	}

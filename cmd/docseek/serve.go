@@ -107,6 +107,7 @@ func (a *app) serve(ctx context.Context, c config.Config, flags serveFlags, read
 		return err
 	}
 
+	asked := ctx // to end
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var group errgroup.Group
@@ -115,7 +116,10 @@ func (a *app) serve(ctx context.Context, c config.Config, flags serveFlags, read
 		out := a.reserveStdout()
 		group.Go(func() error {
 			defer stop()
-			return s.ServeStdio(ctx, a.in, out)
+			if err := s.ServeStdio(ctx, a.in, out); asked.Err() == nil {
+				return err
+			}
+			return nil // a server that was told to end has done its work
 		})
 	} else {
 		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Server.Listen)

@@ -486,17 +486,18 @@ func TestInterruption(t *testing.T) {
 	for p := range w.site.pages {
 		w.site.pages[p] = "Changed: " + w.site.pages[p]
 	}
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("somebody pulled the plug")
 	w.site.block = func(ctx context.Context, n int) error {
 		if n == 20 {
-			cancel()
+			cancel(why)
 			<-ctx.Done()
-			return context.Cause(ctx)
+			return errors.New("the connection was closed")
 		}
 		return nil
 	}
 	r, err := w.indexer().Run(ctx, w.src, indexer.Options{})
-	if !errors.Is(err, context.Canceled) || r.Outcome != search.Failed {
+	if want := "source " + w.src.Name + ": interrupted: somebody pulled the plug"; !errors.Is(err, why) || err.Error() != want || r.Error != want || r.Outcome != search.Failed {
 		t.Errorf("run: %+v, %v", r, err)
 	}
 	w.wantLive(before)

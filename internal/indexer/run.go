@@ -49,14 +49,14 @@ type run struct {
 
 func (r *run) do(ctx context.Context) error {
 	if err := r.begin(ctx, r.options.Wait); err != nil {
-		return describe(r.source.Name, err)
+		return describe(r.source.Name, interrupted(ctx, err))
 	}
 	defer func() {
 		if err := r.w.Close(); err != nil {
 			r.log.Error("could not release the source", slog.String("source", r.source.Name), slog.Any("error", err))
 		}
 	}()
-	err := r.build(ctx)
+	err := interrupted(ctx, r.build(ctx))
 	r.report.Reasons = r.tally.reasons()
 	if err == nil {
 		return nil
@@ -69,6 +69,15 @@ func (r *run) do(ctx context.Context) error {
 		return describe(r.source.Name, err)
 	}
 	return errors.Join(describe(r.source.Name, err), r.record(ctx, err))
+}
+
+// interrupted is the error of what a context ended: what broke first says
+// nothing, why it was ended does.
+func interrupted(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	return fmt.Errorf("interrupted: %w", context.Cause(ctx))
 }
 
 // record keeps the report of a run that publishes nothing, also when the run
