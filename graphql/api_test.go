@@ -28,12 +28,12 @@ type api struct {
 
 // newAPI serves a schema. The age is the introspection schema: pairs of what to
 // replace in the newest.
-func newAPI(t testing.TB, sdl string, age ...string) *api {
-	t.Helper()
+func newAPI(tb testing.TB, sdl string, age ...string) *api {
+	tb.Helper()
 	prelude := strings.NewReplacer(age...).Replace(validator.Prelude.Input)
 	schema, err := validator.LoadSchema(&ast.Source{Name: "prelude", Input: prelude, BuiltIn: true}, &ast.Source{Name: "test", Input: sdl})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return &api{schema: schema}
 }
@@ -343,11 +343,11 @@ func writeJSON(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-func quoted(t testing.TB, text string) string {
-	t.Helper()
+func quoted(tb testing.TB, text string) string {
+	tb.Helper()
 	b, err := json.Marshal(text)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return string(b)
 }

@@ -93,14 +93,14 @@ input BookInput @oneOf {
 `
 
 // mustLoad reads a schema that has to be without faults.
-func mustLoad(t testing.TB, text string) *Schema {
-	t.Helper()
+func mustLoad(tb testing.TB, text string) *Schema {
+	tb.Helper()
 	s, err := Load([]byte(text), "test", Options{})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if len(s.Warnings()) > 0 {
-		t.Fatalf("warnings: %v", s.Warnings())
+		tb.Fatalf("warnings: %v", s.Warnings())
 	}
 	return s
 }
@@ -332,7 +332,7 @@ func TestIntrospectRefused(t *testing.T) {
 
 func TestIntrospectAnswerWithErrorsBeside(t *testing.T) {
 	a := newAPI(t, library)
-	s, _, err := Introspect(t.Context(), serve(t, func(w http.ResponseWriter, r *http.Request) {
+	s, _, err := Introspect(t.Context(), serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, map[string]any{
 			"data":   a.answer("query IntrospectionQuery{__schema{queryType{name}types{kind name fields{name args{name}type{kind name ofType{kind name ofType{kind name ofType{kind name ofType{name}}}}}}}}}")["data"],
 			"errors": []any{map[string]any{"message": "one resolver failed"}},

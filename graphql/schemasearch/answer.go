@@ -17,14 +17,14 @@ const (
 	// MaxMaxChars is the largest size of an answer.
 	MaxMaxChars = 200000
 
-	mostPaths    = 40 // of an answer
-	mostMisses   = 5  // hits that do not fit, until no more are tried
-	mostExamples = 3  // of what is left out
-	mostMatches  = 5  // named of one path
-	mostValues   = 40 // of an enum
-	mostMembers  = 20 // of a union
-	mostFields   = 8  // shown of the type that a hit gives
-	mostInputs   = 60 // input types and enums that a hit brings along
+	mostPaths    = 40  // of an answer
+	mostMisses   = 5   // hits that do not fit, until no more are tried
+	mostExamples = 3   // of what is left out
+	mostMatches  = 5   // named of one path
+	mostValues   = 40  // of an enum
+	mostMembers  = 20  // of a union
+	mostFields   = 8   // shown of the type that a hit gives
+	mostInputs   = 500 // input types and enums that a hit brings along
 	hitChars     = 200
 	inputChars   = 80
 	trailerRoom  = 160
@@ -262,6 +262,13 @@ func (x *Index) path(e *entry, score float32) Path {
 	return p
 }
 
+// The shares of the room that a hit may take for more than it needs: for what its
+// optional arguments take, and for that and what can be selected of it.
+const (
+	optionalShare = 0.25
+	shownShare    = 0.5
+)
+
 // place puts on the sheet what it takes to ask for an entry, in as much detail
 // as there is room for.
 func (x *Index) place(s *sheet, e *entry) bool {
@@ -273,10 +280,10 @@ func (x *Index) place(s *sheet, e *entry) bool {
 	needed := c.pieces
 	c.result(e)
 	shown := c.pieces
-	c.optional(e.way.field.Arguments)
+	c.optional(e.way.field.Arguments, int(float64(s.room)*optionalShare))
 	// What one hit may take of the room for more than it needs leaves some to the next.
 	switch {
-	case s.put(c.pieces, 0.3), s.put(shown, 0.5), s.put(needed, 1):
+	case s.put(c.pieces, shownShare), s.put(shown, shownShare), s.put(needed, 1):
 		return true
 	}
 	c.pieces = must
@@ -410,21 +417,22 @@ func (c *collector) required(args ast.ArgumentDefinitionList) {
 			names = append(names, a.Type.Name())
 		}
 	}
-	c.inputs(names, func(f *ast.FieldDefinition) bool { return must(f.Type, f.DefaultValue) })
+	c.inputs(names, math.MaxInt, func(f *ast.FieldDefinition) bool { return must(f.Type, f.DefaultValue) })
 }
 
-// optional adds the types of all arguments, and those within them.
-func (c *collector) optional(args ast.ArgumentDefinitionList) {
+// optional adds the types of all arguments, and those within them, as far as
+// there is room.
+func (c *collector) optional(args ast.ArgumentDefinitionList, room int) {
 	var names []string
 	for _, a := range args {
 		names = append(names, a.Type.Name())
 	}
-	c.inputs(names, func(*ast.FieldDefinition) bool { return true })
+	c.inputs(names, room, func(*ast.FieldDefinition) bool { return true })
 }
 
 // inputs adds input types and enums as a whole, and those of the fields that are
-// followed, the nearest first.
-func (c *collector) inputs(names []string, follow func(*ast.FieldDefinition) bool) {
+// followed, the nearest first, until one does not fit into the room.
+func (c *collector) inputs(names []string, room int, follow func(*ast.FieldDefinition) bool) {
 	visited := map[string]bool{}
 	for len(names) > 0 && len(visited) < mostInputs {
 		name := names[0]
@@ -434,7 +442,15 @@ func (c *collector) inputs(names []string, follow func(*ast.FieldDefinition) boo
 		}
 		visited[name] = true
 		def := c.schema.Types[name]
+		before := len(c.pieces)
 		c.whole(def, inputChars)
+		for _, p := range c.pieces[before:] {
+			room -= utf8.RuneCountInString(p.line.text)
+		}
+		if room < 0 {
+			c.pieces = c.pieces[:before]
+			return
+		}
 		for _, f := range def.Fields {
 			if def.Kind == ast.InputObject && (follow(f) || oneOf(def)) {
 				names = append(names, f.Type.Name())

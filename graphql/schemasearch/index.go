@@ -55,8 +55,9 @@ const (
 	descriptionWeight = 2
 	parentWeight      = 1
 
-	argumentShare = 0.1 // an argument's name within the field's
-	typeShare     = 0.2 // the description of the field's type within its own
+	argumentShare     = 0.1  // an argument's name within the field's
+	argumentTextShare = 0.02 // an argument's description within the field's
+	typeShare         = 0.2  // the description of the field's type within its own
 )
 
 // Parameters of BM25 (Robertson and Zaragoza, The Probabilistic Relevance
@@ -247,6 +248,11 @@ func (x *Index) weigh() {
 			name.add(names.get(a.Name), argumentShare)
 		}
 		name.length = length
+		length = text.length
+		for _, a := range e.field.Arguments {
+			text.add(texts.get(a.Description), argumentTextShare)
+		}
+		text.length = length
 		text.add(texts.get(e.field.Description), 1)
 		if t := x.schema.Type(e.field.Type.Name()); !t.BuiltIn {
 			text.add(texts.get(t.Description), typeShare)

@@ -206,7 +206,7 @@ func (x *Index) fitField(s subject, room int) (text string, whole bool) {
 		}
 	}
 	c := collector{schema: x.schema.AST(), seen: map[string]bool{}}
-	c.optional(s.field.Arguments)
+	c.optional(s.field.Arguments, room)
 	for len(c.pieces) > 0 { // type by type
 		n := slices.IndexFunc(c.pieces, func(p piece) bool { return p.def != c.pieces[0].def })
 		if n < 0 {

@@ -2,6 +2,7 @@ package schemasearch
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -123,7 +124,7 @@ func generated(n int) string {
 			name = title(adjectives[k%len(adjectives)]) + name
 		}
 		if k := i / len(nouns) / len(adjectives); k > 0 {
-			name += fmt.Sprint(k)
+			name += strconv.Itoa(k)
 		}
 		return name
 	}

@@ -23,7 +23,7 @@ import (
 // names; without one, the tests on it have nothing to do.
 func sharedSchemas() string { return os.Getenv("DOCSEEK_SCHEMAS") }
 
-func sharedSchema(tb testing.TB, name string) *graphql.Schema {
+func sharedText(tb testing.TB, name string) []byte {
 	tb.Helper()
 	paths, _ := filepath.Glob(filepath.Join(sharedSchemas(), name+"*"))
 	if len(paths) != 1 {
@@ -42,7 +42,12 @@ func sharedSchema(tb testing.TB, name string) *graphql.Schema {
 			tb.Fatal(err)
 		}
 	}
-	s, err := graphql.Load(text, name, graphql.Options{})
+	return text
+}
+
+func sharedSchema(tb testing.TB, name string) *graphql.Schema {
+	tb.Helper()
+	s, err := graphql.Load(sharedText(tb, name), name, graphql.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}

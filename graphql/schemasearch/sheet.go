@@ -40,11 +40,6 @@ type piece struct {
 	line line
 }
 
-// key tells pieces apart.
-func (p piece) key() string {
-	return p.def.Name + "\x00" + p.implements + "\x00" + p.member + "\x00" + p.line.name
-}
-
 func newSheet(s *ast.Schema, room int) *sheet {
 	return &sheet{schema: s, room: room, parts: map[string]*part{}}
 }
@@ -52,14 +47,15 @@ func newSheet(s *ast.Schema, room int) *sheet {
 // put adds the pieces if they fit into the room, of which at most share may be
 // used, and tells whether they did.
 func (s *sheet) put(pieces []piece, share float64) bool {
-	cost, staged := 0, map[string]bool{}
+	cost, staged := 0, make(map[piece]bool, len(pieces))
 	opened := map[string]int{} // lines that parts will have
 	for _, p := range pieces {
-		key := p.key()
-		if staged[key] {
+		bare := p
+		bare.line.text = ""
+		if staged[bare] {
 			continue
 		}
-		staged[key] = true
+		staged[bare] = true
 		cost += s.cost(p, opened)
 	}
 	if float64(cost) > float64(s.room)*share {
