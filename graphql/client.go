@@ -225,6 +225,9 @@ func (c *Client) Do(ctx context.Context, r Request) (Response, error) {
 	request.Header.Set("Accept", "application/graphql-response+json, application/json;q=0.9")
 	request.Header.Set("User-Agent", c.agent)
 	request.Header.Del("Accept-Encoding") // the transport asks for gzip itself, and decodes it
+	if request.Header.Get("Idempotency-Key") != "" || request.Header.Get("X-Idempotency-Key") != "" {
+		request.GetBody = nil // with such a key the transport would send it again by itself
+	}
 
 	fail := func(answer *http.Response, err error) (Response, error) {
 		failure := &CallError{URL: c.URL(), Sent: sent.Load() && !errors.Is(err, errRedirect), Err: err}

@@ -237,3 +237,31 @@ func TestQueriesAreSentAgain(t *testing.T) {
 		})
 	}
 }
+
+// Go's HTTP library sends a request with an idempotency key again by itself
+// when a connection that was used before breaks; not so here.
+func TestIdempotencyKeyIsNoLeaveToRepeat(t *testing.T) {
+	u := serve(t, func(w http.ResponseWriter, r *http.Request, n int) {
+		if n == 1 {
+			reply(200, `{"data":{"accounts":[]}}`)(w, r, n)
+			return
+		}
+		connection, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_ = connection.Close()
+	})
+	e, schema := executor(t, u.URL, write), load(t, schemaText)
+	if _, err := e.Execute(t.Context(), schema, execute.Query{Document: `{ accounts { id } }`}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := e.Execute(t.Context(), schema, execute.Query{
+		Document: `mutation { deleteAccount(id: "1") }`, Header: http.Header{"Idempotency-Key": {"k"}},
+	})
+	asError(t, err, execute.Unknown, "outcome unknown")
+	if n := len(u.requests()); n != 2 {
+		t.Errorf("the mutation was sent %d times", n-1)
+	}
+}
