@@ -44,10 +44,11 @@ func (r *renderer) code(out *blocks, n *html.Node) {
 	if strings.TrimSpace(text) == "" {
 		return
 	}
-	fence := "```"
-	for strings.Contains(text, fence) {
-		fence += "`"
+	longest := len("``")
+	for n := range backtickRuns(text) {
+		longest = max(longest, n)
 	}
+	fence := strings.Repeat("`", longest+1)
 	out.add(fence + codeLanguage(n) + "\n" + text + "\n" + fence)
 }
 

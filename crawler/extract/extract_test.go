@@ -358,6 +358,7 @@ func TestDeepAndLargePages(t *testing.T) {
 			"radio buttons":     strings.Repeat(`<p><input type="radio"><label for="x">y</label><label for="z">y</label></p>`, 20000) + "end",
 			"anchors, headings": strings.Repeat(`<a id="x"></a><div><h2>y</h2></div>`, 20000) + "end",
 			"ids":               strings.Repeat(`<a id="x"></a>`, 50000) + "<h2>x</h2>end",
+			"fences":            "<pre>" + strings.Repeat("`", 1_000_000) + "</pre>end",
 		} {
 			t.Run(name, func(t *testing.T) {
 				doc, _ := read(t, body)
@@ -433,6 +434,7 @@ func TestInline(t *testing.T) {
 		"brackets":             {`see [1] and [a](b)`, `see [1] and [a\](b)`},
 		"backticks":            {"one ` tick; <code>a`b</code>, <code>`</code>", "one \\` tick; ``a`b``, `` ` ``"},
 		"lone backtick":        {"one ` tick", "one ` tick"},
+		"runs of backticks":    {"<code>a`b``c````d</code>", "```a`b``c````d```"},
 		"hash":                 {`# not a heading`, `\# not a heading`},
 		"list":                 {`1. not a list`, `1\. not a list`},
 		"dash":                 {`- not a list`, `\- not a list`},

@@ -348,33 +348,32 @@ func (r *renderer) appendCode(b *strings.Builder, n *html.Node) {
 
 // codeSpan is s between as many backticks as it takes (CommonMark §6.1).
 func codeSpan(s string) string {
-	fence := "`"
-	for strings.Contains(s, fence) {
-		if !hasRun(s, len(fence)) {
-			break
-		}
-		fence += "`"
+	runs, n := backtickRuns(s), 1
+	for runs[n] {
+		n++
 	}
+	fence := strings.Repeat("`", n)
 	if s[0] == '`' || s[len(s)-1] == '`' {
 		s = " " + s + " "
 	}
 	return fence + s + fence
 }
 
-// hasRun reports whether s has a run of exactly n backticks.
-func hasRun(s string, n int) bool {
-	run := 0
-	for i := 0; i <= len(s); i++ {
-		if i < len(s) && s[i] == '`' {
-			run++
-			continue
+// backtickRuns are the lengths of the runs of backticks in a text.
+func backtickRuns(s string) map[int]bool {
+	var runs map[int]bool
+	for rest := s; ; {
+		i := strings.IndexByte(rest, '`')
+		if i < 0 {
+			return runs
 		}
-		if run == n {
-			return true
+		after := strings.TrimLeft(rest[i:], "`")
+		if runs == nil {
+			runs = map[int]bool{}
 		}
-		run = 0
+		runs[len(rest)-i-len(after)] = true
+		rest = after
 	}
-	return false
 }
 
 // raised writes superscripts: exponents with a caret, ordinals and marks as they are.
