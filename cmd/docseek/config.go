@@ -96,10 +96,9 @@ func (a *app) configCheck() error {
 		return usagef("config check needs --config FILE")
 	}
 	_, err := a.configuration(nil)
-	var faults *config.FaultsError
 	if a.json {
 		found := []config.Fault{}
-		if errors.As(err, &faults) {
+		if faults, ok := errors.AsType[*config.FaultsError](err); ok {
 			found = faults.Faults
 		} else if err != nil {
 			return err

@@ -79,15 +79,13 @@ func run(args []string, s streams, environ []string) int {
 
 // complain prints an error as one line, or a line per fault.
 func (a *app) complain(err error) {
-	var silent *reportedError
-	if errors.As(err, &silent) {
+	if _, silent := errors.AsType[*reportedError](err); silent {
 		return
 	}
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		fmt.Fprintln(a.err, "docseek: "+line)
 	}
-	var usage usageError
-	if errors.As(err, &usage) {
+	if _, usage := errors.AsType[usageError](err); usage {
 		fmt.Fprintln(a.err, "docseek: docseek --help shows the commands, docseek COMMAND --help what one takes")
 	}
 }
