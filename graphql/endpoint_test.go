@@ -135,12 +135,16 @@ func (f loaderFunc) Load(context.Context) (*Schema, Report, error) {
 
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var lock sync.Mutex
 		var loads []time.Duration
 		start := time.Now()
-		fails := true
+		var fails atomic.Bool
+		fails.Store(true)
 		e := NewEndpoint(loaderFunc(func() (*Schema, error) {
+			lock.Lock()
+			defer lock.Unlock()
 			loads = append(loads, time.Since(start))
-			if fails {
+			if fails.Load() {
 				return nil, errors.New("nobody there")
 			}
 			return Load([]byte("type Query { a: Int }"), "test", Options{})
@@ -152,6 +156,8 @@ func TestRun(t *testing.T) {
 			t.Helper()
 			time.Sleep(at - time.Since(start))
 			synctest.Wait()
+			lock.Lock()
+			defer lock.Unlock()
 			if len(loads) != want {
 				t.Errorf("%d loads by %s, want %d: %v", len(loads), at, want, loads)
 			}
@@ -160,10 +166,10 @@ func TestRun(t *testing.T) {
 		check(6*time.Second, 2)  // after 5 s
 		check(16*time.Second, 3) // after 10 s more
 		check(time.Hour, 12)     // after 20, 40 … 320 s, then every ten minutes
-		fails = false
+		fails.Store(false)
 		check(time.Hour+10*time.Minute, 13)
 		check(time.Hour+40*time.Minute, 16)
-		fails = true
+		fails.Store(true)
 		check(time.Hour+41*time.Minute, 19) // the first failure, and retries after 5 and 10 s
 		check(time.Hour+50*time.Minute, 23) // after 20, 40, 80 and 160 s
 		if e.Snapshot() == nil {
