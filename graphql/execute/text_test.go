@@ -1,7 +1,6 @@
 package execute
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -96,15 +95,27 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
+const benchmarked = "query Q($n: Int) { t(n: $n) { " +
+	"...F t(n: $n) { id ...F t(n: $n) { id ...F t(n: $n) { id ...F t(n: $n) { id ...F t(n: $n) { id " +
+	"} } } } } } } fragment F on T { id }"
+
 func BenchmarkCheck(b *testing.B) {
 	schema := mustLoad(b, `type T { id: ID t(n: Int): [T] } type Query { t(n: Int): T }`)
-	text := "query Q($n: Int) { t(n: $n) { " + strings.Repeat("...F t(n: $n) { id ", 10) + strings.Repeat("} ", 10) + "} } fragment F on T { id }"
 	limits := Limits{}.withDefaults()
 	for b.Loop() {
-		d, faults := parse(text, limits)
+		d, faults := parse(benchmarked, limits)
 		if faults = append(faults, d.validate(schema)...); len(faults) > 0 {
 			b.Fatal(faults)
 		}
+	}
+}
+
+func BenchmarkTextOf(b *testing.B) {
+	d, faults := parse(benchmarked, Limits{}.withDefaults())
+	if len(faults) > 0 {
+		b.Fatal(faults)
+	}
+	for b.Loop() {
 		if _, err := d.textOf(d.tree.Operations[0]); err != nil {
 			b.Fatal(err)
 		}
