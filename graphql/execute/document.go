@@ -34,7 +34,8 @@ type Limits struct {
 	Aliases int
 	// Directives bounds an operation's directives, counted likewise; 100.
 	Directives int
-	// Fields bounds an operation's fields, counted likewise; 5,000.
+	// Fields bounds an operation's fields, counted likewise; 2,000. To see
+	// whether fields of one name can be merged takes the square of their number.
 	Fields int
 	// Request bounds the body of a request, in bytes; 1 MiB.
 	Request int
@@ -50,7 +51,7 @@ func (l Limits) withDefaults() Limits {
 		Depth:      d(l.Depth, 15),
 		Aliases:    d(l.Aliases, 30),
 		Directives: d(l.Directives, 100),
-		Fields:     d(l.Fields, 5_000),
+		Fields:     d(l.Fields, 2_000),
 		Request:    d(l.Request, 1<<20),
 		Timeout:    cmp.Or(max(l.Timeout, 0), defaultTimeout),
 	}

@@ -54,6 +54,8 @@ func TestLimits(t *testing.T) {
 		"aliases in a fragment count each time": {
 			`{ a: accounts { ...F } b: accounts { ...F } } fragment F on Account {` + strings.Repeat(" x: id", 15) + `}`, "32 aliases",
 		},
+		"fields":          {"{ accounts {" + strings.Repeat(" id", 1999) + " } }", ""},
+		"too many fields": {"{ accounts {" + strings.Repeat(" id", 2000) + " } }", "2001 fields"},
 		"directives":      {`{ accounts { id` + strings.Repeat(" @include(if: true)", 101) + ` } }`, "101 directives"},
 		"text":            {"{ accounts { id } } #" + strings.Repeat("x", 256<<10), "at most 262144 are allowed"},
 		"not UTF-8":       {"{ accounts { id } } # \xff", "not valid UTF-8"},
