@@ -90,6 +90,8 @@ const (
 	maxRequests  = 5000
 	maxRefusals  = 20
 	maxTypeNames = 50000
+	maxWaits     = 10
+	longestWait  = time.Minute
 )
 
 // Introspect asks an endpoint for its schema. It begins at a rung that is known
@@ -119,6 +121,7 @@ type ladder struct {
 	report Report
 	doc    document
 	found  introspected
+	waits  int
 }
 
 func (l *ladder) climbDown(ctx context.Context) error {
@@ -146,13 +149,36 @@ func (l *ladder) climbDown(ctx context.Context) error {
 	return l.inParts(ctx)
 }
 
+// send sends one query. Where the server says how long to wait, it waits, a few
+// times: asking for a schema in parts takes many requests.
+func (l *ladder) send(ctx context.Context, name, query string) (Response, error) {
+	for {
+		if l.report.Requests++; l.report.Requests > maxRequests {
+			return Response{}, fmt.Errorf("gave up after %d requests", maxRequests)
+		}
+		response, err := l.caller.Do(ctx, Request{Query: query, OperationName: name})
+		status, after := response.Status, response.RetryAfter
+		if failure, ok := errors.AsType[*CallError](err); ok {
+			status, after = failure.Status, failure.RetryAfter
+		}
+		if status != http.StatusTooManyRequests || after <= 0 || after > longestWait || l.waits == maxWaits {
+			return response, err
+		}
+		l.waits++
+		timer := time.NewTimer(after)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return Response{}, ctx.Err()
+		case <-timer.C:
+		}
+	}
+}
+
 // ask sends one query. A refusal is what a server says that understood enough to
 // answer; an error is for all that stepping down cannot cure.
 func (l *ladder) ask(ctx context.Context, name, query string, to any) (refusal []string, err error) {
-	if l.report.Requests++; l.report.Requests > maxRequests {
-		return nil, fmt.Errorf("gave up after %d requests", maxRequests)
-	}
-	response, err := l.caller.Do(ctx, Request{Query: query, OperationName: name})
+	response, err := l.send(ctx, name, query)
 	if failure, ok := errors.AsType[*CallError](err); ok {
 		switch failure.Status {
 		case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusInternalServerError:

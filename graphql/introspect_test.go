@@ -1,12 +1,16 @@
 package graphql
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/vektah/gqlparser/v2/ast"
 )
@@ -367,3 +371,30 @@ func TestBlamed(t *testing.T) {
 		}
 	}
 }
+
+// A server that asks to wait is waited for.
+func TestIntrospectThrottled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI(t, library)
+		calls := 0
+		caller := callerFunc(func(r Request) (Response, error) {
+			if calls++; calls == 1 {
+				return Response{}, &CallError{URL: "test", Status: http.StatusTooManyRequests, RetryAfter: 7 * time.Second, Err: errors.New("slower")}
+			}
+			answer, err := json.Marshal(a.answer(r.Query))
+			if err != nil {
+				return Response{}, err
+			}
+			return parseResponse(answer)
+		})
+		start := time.Now()
+		s, report, err := Introspect(t.Context(), caller, Rung{}, "test", Options{})
+		if err != nil || s.Type("Book") == nil || report.Requests != 2 || time.Since(start) != 7*time.Second {
+			t.Errorf("%v after %s: %+v", err, time.Since(start), report)
+		}
+	})
+}
+
+type callerFunc func(Request) (Response, error)
+
+func (f callerFunc) Do(_ context.Context, r Request) (Response, error) { return f(r) }

@@ -1,13 +1,16 @@
 package graphql
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/validator/rules"
 )
 
@@ -561,5 +564,39 @@ func TestNamesAreOfTheAPIAlone(t *testing.T) {
 	want := []string{"Author", "Book", "BookInput", "Date", "Format", "Found", "Group", "Mutation", "Node", "Query", "Titled", "Where"}
 	if !slices.Equal(s.Names(), want) {
 		t.Errorf("the names are %q", s.Names())
+	}
+}
+
+// A schema without faults is what the parser's library makes of it, so that its
+// rules for documents find what they expect.
+func TestSameAsTheLibrary(t *testing.T) {
+	want, err := gqlparser.LoadSchema(&ast.Source{Input: library})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := mustLoad(t, library).AST()
+	names := func(table map[string][]*ast.Definition) map[string][]string {
+		all := map[string][]string{}
+		for name, defs := range table {
+			for _, def := range defs {
+				all[name] = append(all[name], def.Name)
+			}
+			slices.Sort(all[name])
+		}
+		return all
+	}
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(want.Types)), slices.Sorted(maps.Keys(got.Types))); diff != "" {
+		t.Errorf("types: %s", diff)
+	}
+	// The library's input types and introspection types stand for themselves too.
+	for _, tables := range [][2]map[string][]*ast.Definition{{want.PossibleTypes, got.PossibleTypes}, {want.Implements, got.Implements}} {
+		if diff := cmp.Diff(names(tables[0]), names(tables[1])); diff != "" {
+			t.Errorf("tables: %s", diff)
+		}
+	}
+	for name, def := range want.Types {
+		if len(def.Fields) != len(got.Types[name].Fields) || def.BuiltIn != got.Types[name].BuiltIn {
+			t.Errorf("%s has %d fields, want %d", name, len(got.Types[name].Fields), len(def.Fields))
+		}
 	}
 }

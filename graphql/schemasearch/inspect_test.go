@@ -100,3 +100,13 @@ func TestDistance(t *testing.T) {
 		}
 	}
 }
+
+// Types that only a directive or a subscription uses are known.
+func TestInspectWhatNoQueryUses(t *testing.T) {
+	x := New(mustLoad(t, "type Query { a: Int } type Subscription { ticks: Tick } type Tick { bid: Float } directive @d(e: E) on FIELD enum E { A }"), Options{})
+	for name, want := range map[string]string{"Query": "type Query {\n  a: Int\n}\n", "E": "enum E {\n  A\n}\n", "Tick": "type Tick {\n  bid: Float\n}\n", "Subscription": "type Subscription {\n  ticks: Tick\n}\n"} {
+		if got := x.Inspect([]string{name}, 0).Text(); got != want {
+			t.Errorf("%s is\n%s", name, got)
+		}
+	}
+}

@@ -20,6 +20,7 @@ const (
 	shortestPrefix = 3
 	shortestTypo   = 5
 	mostReadings   = 8
+	mostGuesses    = 8 // unknown words of a query that are looked into
 )
 
 // terms reads a query: each word is the numbers of the known words it may stand
@@ -30,9 +31,12 @@ func (x *Index) terms(queries []string) [][]int32 {
 	var words []string
 	for _, q := range queries {
 		for _, w := range textWords(q) {
-			if !stopWord(w) && !slices.Contains(words, w) && len(words) < maxTerms {
+			if len(words) < maxTerms && !stopWord(w) && !slices.Contains(words, w) {
 				words = append(words, w)
 			}
+		}
+		if len(words) == maxTerms {
+			break
 		}
 	}
 	var terms [][]int32
@@ -41,9 +45,13 @@ func (x *Index) terms(queries []string) [][]int32 {
 			terms = append(terms, ids)
 		}
 	}
+	guesses := 0
 	for i, w := range words {
 		if id, ok := x.words[stem(w)]; ok {
 			add(id)
+			continue
+		}
+		if guesses++; guesses > mostGuesses {
 			continue
 		}
 		joined := false
