@@ -2,7 +2,6 @@ package execute
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,11 +44,10 @@ func coerce(schema *ast.Schema, operation *ast.OperationDefinition, raw json.Raw
 		if slices.Contains(declared, name) {
 			continue
 		}
-		f := Fault{Message: fmt.Sprintf("variables.%s is not declared by %s", cut(name, 80), title(operation)), Suggestions: nearest(name, declared, anyway)}
-		c.faults = append(c.faults, f)
+		c.suggest(name, declared, "variables.%s is not declared by %s", cut(name, 80), title(operation))
 	}
 	if len(c.faults) > 0 || len(out) == 0 {
-		return nil, shorten(c.faults)
+		return nil, c.all()
 	}
 	encoded, err := encode(out)
 	if err != nil {
@@ -106,17 +104,43 @@ func encode(value any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
+// maxValueDepth bounds how deep lists and objects of a variable nest.
+const maxValueDepth = 100
+
 type coercion struct {
 	schema *ast.Schema
 	faults []Fault
+	more   int // faults beyond the bound
+	depth  int
 }
 
-func (c *coercion) fault(format string, args ...any) {
-	c.faults = append(c.faults, Fault{Message: cut(fmt.Sprintf(format, args...), maxMessage)})
+func (c *coercion) fault(format string, args ...any) { c.suggest("", nil, format, args...) }
+
+// suggest adds a fault, with the names nearest to a wrong one.
+func (c *coercion) suggest(wrong string, names []string, format string, args ...any) {
+	if len(c.faults) == maxFaults {
+		c.more++
+		return
+	}
+	c.faults = append(c.faults, Fault{Message: cut(fmt.Sprintf(format, args...), maxMessage), Suggestions: nearest(wrong, names, anyway)})
+}
+
+// all are the faults, of which there may be more than are kept.
+func (c *coercion) all() []Fault {
+	if c.more > 0 {
+		return append(c.faults, Fault{Message: fmt.Sprintf("and %d more", c.more)})
+	}
+	return c.faults
 }
 
 // value returns a value as its type wants it. path names it in a fault.
 func (c *coercion) value(t *ast.Type, value any, path string) any {
+	c.depth++
+	defer func() { c.depth-- }()
+	if c.depth > maxValueDepth {
+		c.fault("%s nests deeper than %d levels", cut(path, 80), maxValueDepth)
+		return nil
+	}
 	switch {
 	case value == nil && t.NonNull:
 		c.fault("%s must not be null: it must be %s", path, t)
@@ -220,10 +244,7 @@ func (c *coercion) enum(def *ast.Definition, value any, path string) any {
 	if len(alike) == 1 {
 		return alike[0]
 	}
-	c.faults = append(c.faults, Fault{
-		Message:     fmt.Sprintf("%s must be one of %s's values, got %s", path, def.Name, describe(value)),
-		Suggestions: nearest(text, values, anyway),
-	})
+	c.suggest(text, values, "%s must be one of %s's values, got %s", path, def.Name, describe(value))
 	return nil
 }
 
@@ -247,10 +268,7 @@ func (c *coercion) input(def *ast.Definition, value any, path string) any {
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if !slices.Contains(fields, name) {
-			c.faults = append(c.faults, Fault{
-				Message:     fmt.Sprintf("%s has no field %s", cmp.Or(path, def.Name), cut(name, 80)),
-				Suggestions: nearest(name, fields, anyway),
-			})
+			c.suggest(name, fields, "%s has no field %s", path, cut(name, 80))
 		}
 	}
 	if def.Directives.ForName("oneOf") != nil {

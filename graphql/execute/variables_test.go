@@ -57,6 +57,8 @@ func TestVariables(t *testing.T) {
 		"enum in lower case":          {accounts, `{"s":"newest_first"}`, `{"s":"NEWEST_FIRST"}`, ``},
 		"no value of the enum":        {accounts, `{"s":"NEWEST"}`, ``, `must be one of Sort's values, got "NEWEST"`},
 		"input, recursive":            {accounts, `{"w":{"and":[{"and":[{"and":[{"and":[{"and":[{"name":1}]}]}]}]}]}}`, `{"w":{"and":[{"and":[{"and":[{"and":[{"and":[{"name":"1"}]}]}]}]}]}}`, ``},
+		"input, too deep":             {accounts, `{"w":` + strings.Repeat(`{"and":`, 200) + `{}` + strings.Repeat(`}`, 200) + `}`, ``, `nests deeper than 100 levels`},
+		"many faults":                 {accounts, `{"w":{"tags":[` + strings.Repeat(`{},`, 5000) + `{}]}}`, ``, `and 4981 more`},
 		"no such input field":         {accounts, `{"w":{"and":{"nam":"x"}}}`, ``, `variables.w.and has no field nam`},
 		"text for an input":           {accounts, `{"w":"name = x"}`, ``, `variables.w must be an object of Where`},
 		"default of an input's field": {between, `{"w":{"range":{"to":3}}}`, `{"w":{"range":{"to":3}}}`, ``},
