@@ -326,6 +326,16 @@ func TestSDLFaults(t *testing.T) {
 			"enum E {\n  A\n  B\n  C\n}", "",
 		},
 		{
+			"braces around nothing",
+			"\"é\"\ntype Query { a: E }\ntype E { # to come\n}\ntype F {}",
+			"type F\n", "has braces around nothing (line 3)\nhas braces around nothing (line 5)\nE: is empty (line 3)",
+		},
+		{
+			"interfaces as they once were written",
+			"interface A { x: Int } interface B { y: Int } type Query implements A, B { x: Int y: Int } type O implements A B @d { x: Int y: Int } interface type { z: Int }",
+			"type Query implements A & B {", "has lists of interfaces as they were written before 2018",
+		},
+		{
 			"no query",
 			"type Subscription { a: Int }",
 			"type Subscription", "has no query type",
