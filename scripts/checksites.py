@@ -27,9 +27,10 @@ class Docseek:
         return json.loads(p.stdout)
 
 def rebase(site_dir, prefix):
-    """Rewrites the sitemap's addresses to the port that the folder is served on."""
-    text = (site_dir / "sitemap.xml").read_text()
-    locs = [html.unescape(u) for u in re.findall(r"<loc>(.*?)</loc>", text)]
+    """The addresses of the site's sitemaps, on the port that the folder is served on."""
+    text = "".join(f.read_text() for f in sorted(site_dir.rglob("sitemap.xml")))
+    locs = list(dict.fromkeys(html.unescape(u) for u in re.findall(r"<loc>(.*?)</loc>", text)))
+    if not locs: fail(f"{site_dir} has no sitemap.xml with addresses")
     return [prefix + re.sub(r"^https?://[^/]+/" + re.escape(site_dir.name) + "/", "", u) for u in locs]
 
 def ids(page_file, cache={}):
