@@ -154,7 +154,7 @@ func printRun(w io.Writer, r search.Run, dry bool) error {
 		p.New, p.Changed, p.Unchanged, p.Kept, p.Removed, p.Refused)
 	fmt.Fprintf(&b, "  chunks   %d, %d texts embedded\n", r.Chunks, r.Embedded)
 	if r.Discovery != "" {
-		fmt.Fprintf(&b, "  found by %s, %d sitemap documents, %d redirects\n", r.Discovery, r.Sitemaps, r.Redirects)
+		fmt.Fprintf(&b, "  found by %s; sitemap documents: %d, redirects: %d\n", r.Discovery, r.Sitemaps, r.Redirects)
 	}
 	if len(r.Generators) > 0 {
 		var names []string
