@@ -28,6 +28,7 @@ var arrows = map[string][]string{
 	"search":               {"search/lexical"},
 	"search/lexical":       {},
 	"search/local":         {"search", "search/lexical"},
+	"search/qdrant":        {"search", "search/lexical"},
 	"search/storetest":     {"search", "search/lexical"},
 	"graphql":              {},
 	"graphql/execute":      {"graphql"},

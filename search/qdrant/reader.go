@@ -20,6 +20,8 @@ import (
 const (
 	// maxLimit bounds a list of candidates and a list of pages.
 	maxLimit = 1000
+	// patientReads is how long what is read while live points move is read again.
+	patientReads = 2 * time.Second
 	// oversampling is how many more quantized vectors are compared exactly.
 	oversampling = 3.0
 	// partsPerRead bounds the statistics in one answer: some 400 KB each.
@@ -39,24 +41,53 @@ type reader struct {
 
 func (r *reader) Key() string { return r.key() }
 
-// check makes sure, after the answers of the server have come, that no point of
-// the state was deleted before. A state that the store has lately confirmed need
-// not be asked about: what it shows is kept for longer.
-func (r *reader) check(ctx context.Context) error {
-	if cur := r.store.current.Load(); r.held || cur.snapshot == r.snapshot && time.Since(cur.at) < r.store.options.Keep/2 {
-		return nil
+// steady reads until the answer is of the state and whole.
+//
+// Whole: a point whose payload is set may move from one of the server's segments
+// to another, and a search that looks at both at that time misses it. So runs say
+// in the record when they mark live points, and what was read meanwhile is read
+// again. Of the state: what a reader of an earlier one sees may have been deleted.
+func (r *reader) steady(ctx context.Context, read func() error) error {
+	before := r.store.latest()
+	for start := time.Now(); ; {
+		err := read()
+		if err != nil && !errors.Is(err, search.ErrNotFound) && !errors.Is(err, search.ErrStale) {
+			return err
+		}
+		after, e := r.store.look(ctx)
+		if e != nil {
+			return e
+		}
+		if after.Name != r.Name || r.Seq < after.Floor && !r.held {
+			return fmt.Errorf("read state %s: %w", r.key(), search.ErrStale)
+		}
+		if quiet(before, after) || time.Since(start) > patientReads {
+			return err
+		}
+		for slices.ContainsFunc(after.Numbers, func(h hidden) bool { return h.Moving }) && time.Since(start) < patientReads {
+			if err := pause(ctx, 5*time.Millisecond); err != nil {
+				return err
+			}
+			if after, e = r.store.look(ctx); e != nil {
+				return e
+			}
+		}
+		before = after
 	}
-	rec, err := r.store.readRecord(ctx, r.store.remote)
-	if err != nil {
-		return err
-	}
-	if rec.Name != r.Name || r.Seq < rec.Floor {
-		return fmt.Errorf("read state %s: %w", r.key(), search.ErrStale)
-	}
-	return nil
 }
 
 func (r *reader) Sources(ctx context.Context) ([]search.SourceInfo, error) {
+	var list []search.SourceInfo
+	if err := r.steady(ctx, func() (err error) {
+		list, err = r.readSources(ctx)
+		return err
+	}); err != nil {
+		return nil, fmt.Errorf("list the sources: %w", err)
+	}
+	return list, nil
+}
+
+func (r *reader) readSources(ctx context.Context) ([]search.SourceInfo, error) {
 	infos := make(map[string]search.SourceInfo, len(r.generations))
 	for name, g := range r.generations {
 		info := g.Info
@@ -84,11 +115,8 @@ func (r *reader) Sources(ctx context.Context) ([]search.SourceInfo, error) {
 		infos[name] = info
 		return nil
 	})
-	if err == nil {
-		err = r.check(ctx)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("list the sources: %w", err)
+		return nil, err
 	}
 	list := make([]search.SourceInfo, 0, len(infos))
 	for _, name := range slices.Sorted(maps.Keys(infos)) {
@@ -179,6 +207,17 @@ func (r *reader) Candidates(ctx context.Context, req search.Request) (search.Can
 	if req.Limit <= 0 {
 		return search.Candidates{}, nil
 	}
+	var found search.Candidates
+	if err := r.steady(ctx, func() (err error) {
+		found, err = r.find(ctx, req, units)
+		return err
+	}); err != nil {
+		return search.Candidates{}, fmt.Errorf("find candidates: %w", err)
+	}
+	return found, nil
+}
+
+func (r *reader) find(ctx context.Context, req search.Request, units map[string][]float32) (search.Candidates, error) {
 	var mu sync.Mutex
 	var found search.Candidates
 	group, asking := errgroup.WithContext(ctx)
@@ -192,12 +231,8 @@ func (r *reader) Candidates(ctx context.Context, req search.Request) (search.Can
 			return err
 		})
 	}
-	err = group.Wait()
-	if err == nil {
-		err = r.check(ctx)
-	}
-	if err != nil {
-		return search.Candidates{}, fmt.Errorf("find candidates: %w", err)
+	if err := group.Wait(); err != nil {
+		return search.Candidates{}, err
 	}
 	found.Dense, found.Lexical = best(found.Dense, req.Limit), best(found.Lexical, req.Limit)
 	return found, nil
@@ -303,14 +338,13 @@ func (r *reader) chunkCollections(g generation) []string {
 }
 
 func (r *reader) Chunks(ctx context.Context, source, url string, first, last int) ([]search.Chunk, error) {
-	chunks, err := r.readChunks(ctx, source, url, first, last)
-	if err == nil && len(chunks) == 0 {
-		_, err = r.readPage(ctx, source, url)
-	}
-	if err == nil {
-		err = r.check(ctx)
-	}
-	if err != nil {
+	var chunks []search.Chunk
+	if err := r.steady(ctx, func() (err error) {
+		if chunks, err = r.readChunks(ctx, source, url, first, last); err == nil && len(chunks) == 0 {
+			_, err = r.readPage(ctx, source, url)
+		}
+		return err
+	}); err != nil {
 		return nil, fmt.Errorf("read the chunks of %s in source %s: %w", url, source, err)
 	}
 	return chunks, nil
@@ -338,11 +372,11 @@ func (r *reader) readChunks(ctx context.Context, source, url string, first, last
 }
 
 func (r *reader) Page(ctx context.Context, source, url string) (search.PageRecord, error) {
-	record, err := r.readPage(ctx, source, url)
-	if err == nil || errors.Is(err, search.ErrNotFound) {
-		err = errors.Join(err, r.check(ctx))
-	}
-	if err != nil {
+	var record search.PageRecord
+	if err := r.steady(ctx, func() (err error) {
+		record, err = r.readPage(ctx, source, url)
+		return err
+	}); err != nil {
 		return search.PageRecord{}, fmt.Errorf("read page %s of source %s: %w", url, source, err)
 	}
 	return record, nil
@@ -368,11 +402,11 @@ func (r *reader) readPage(ctx context.Context, source, url string) (search.PageR
 }
 
 func (r *reader) Pages(ctx context.Context, source, pathPrefix, after string, limit int) ([]search.PageRecord, error) {
-	records, err := r.readPages(ctx, source, cleanPrefix(pathPrefix), after, min(max(limit, 0), maxLimit))
-	if err == nil {
-		err = r.check(ctx)
-	}
-	if err != nil {
+	var records []search.PageRecord
+	if err := r.steady(ctx, func() (err error) {
+		records, err = r.readPages(ctx, source, cleanPrefix(pathPrefix), after, min(max(limit, 0), maxLimit))
+		return err
+	}); err != nil {
 		return nil, fmt.Errorf("list the pages of source %s: %w", source, err)
 	}
 	return records, nil
@@ -430,13 +464,24 @@ type place struct {
 
 // list are the pages of a live generation by URL.
 func (r *reader) list(ctx context.Context, g generation) ([]place, error) {
-	source := g.Info.Source.Name
 	if pages, ok := r.store.caches.pages(g.N); ok {
 		return pages, nil
 	}
+	var pages []place
+	if err := r.steady(ctx, func() (err error) {
+		pages, err = r.readList(ctx, g)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	r.store.caches.putPages(g.N, pages)
+	return pages, nil
+}
+
+func (r *reader) readList(ctx context.Context, g generation) ([]place, error) {
 	pages := make([]place, 0, g.Info.Pages)
-	if err := r.store.remote.each(ctx, scroll{
-		collection: r.store.meta(), must: slices.Concat([]*qdrant.Condition{ofKind(kindPage), ofSource(source)}, r.visible),
+	err := r.store.remote.each(ctx, scroll{
+		collection: r.store.meta(), must: slices.Concat([]*qdrant.Condition{ofKind(kindPage), ofSource(g.Info.Source.Name)}, r.visible),
 		payload: []string{fieldURL, fieldFrom, "chunks", "embedded"}, page: 4 * scrollPage,
 	}, func(p *qdrant.RetrievedPoint) error {
 		f := p.GetPayload()
@@ -445,13 +490,7 @@ func (r *reader) list(ctx context.Context, g generation) ([]place, error) {
 			int(f["chunks"].GetIntegerValue()), int(f["embedded"].GetIntegerValue()),
 		})
 		return nil
-	}); err != nil {
-		return nil, err
-	}
+	})
 	slices.SortFunc(pages, func(a, b place) int { return cmp.Compare(a.url, b.url) })
-	if err := r.check(ctx); err != nil {
-		return nil, err
-	}
-	r.store.caches.putPages(g.N, pages)
-	return pages, nil
+	return pages, err
 }

@@ -17,7 +17,10 @@ const (
 	// refreshEvery is how old the state that a reader gets may be.
 	refreshEvery = time.Second
 	// recentStates are kept for cursors.
-	recentStates   = 64
+	recentStates = 64
+	// stuckAfter is how long a run may take to mark the live points of one request.
+	stuckAfter = 5 * time.Second
+
 	kindGeneration = "generation"
 	scrollPage     = 512
 )
@@ -66,6 +69,42 @@ func (s *Store) fresh(ctx context.Context) (*snapshot, error) {
 	return s.refresh(ctx)
 }
 
+// look reads the record and notes it for latest. A run that was killed while it
+// marked live points says so until it is swept: after a while it is not believed.
+func (s *Store) look(ctx context.Context) (record, error) {
+	rec, err := s.readRecord(ctx, s.remote)
+	if err != nil {
+		return rec, err
+	}
+	s.seenMu.Lock()
+	defer s.seenMu.Unlock()
+	since := make(map[step]time.Time)
+	for i := range rec.Numbers {
+		h := &rec.Numbers[i]
+		if !h.Moving {
+			continue
+		}
+		this := step{h.N, h.Moves}
+		since[this] = time.Now()
+		if first, ok := s.moving[this]; ok {
+			since[this] = first
+		}
+		h.Moving = time.Since(since[this]) < stuckAfter
+	}
+	s.seen, s.moving = rec, since
+	return rec, nil
+}
+
+// step is one time that a run marks live points.
+type step struct{ n, moves uint64 }
+
+// latest is the record as it was looked at last.
+func (s *Store) latest() record {
+	s.seenMu.Lock()
+	defer s.seenMu.Unlock()
+	return s.seen
+}
+
 // refresh reads the present state.
 func (s *Store) refresh(ctx context.Context) (*snapshot, error) {
 	if err := s.prepare(ctx); err != nil {
@@ -74,7 +113,7 @@ func (s *Store) refresh(ctx context.Context) (*snapshot, error) {
 	s.loading.Lock()
 	defer s.loading.Unlock()
 	at := time.Now()
-	rec, err := s.readRecord(ctx, s.remote)
+	rec, err := s.look(ctx)
 	if err != nil {
 		return nil, err
 	}

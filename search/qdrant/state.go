@@ -56,6 +56,10 @@ type hidden struct {
 	Seq uint64 `json:"seq,omitempty"`
 	// Swept is when its remains were deleted, in Unix seconds; 0 before.
 	Swept int64 `json:"swept,omitempty"`
+	// Moving says that live points are being marked or unmarked, Moves how often
+	// that was done before: see reader.steady.
+	Moving bool   `json:"moving,omitempty"`
+	Moves  uint64 `json:"moves,omitempty"`
 }
 
 func (r record) state() search.State {
@@ -96,6 +100,40 @@ func (r *record) hide(h hidden) {
 
 func (r *record) show(n uint64) {
 	r.Numbers = slices.DeleteFunc(slices.Clone(r.Numbers), func(h hidden) bool { return h.N == n })
+}
+
+// moving notes that live points of a hidden number are about to be marked or
+// unmarked, or were.
+func (r *record) moving(begins bool, numbers ...uint64) {
+	r.Numbers = slices.Clone(r.Numbers)
+	for i := range r.Numbers {
+		if h := &r.Numbers[i]; slices.Contains(numbers, h.N) {
+			if h.Moving && !begins {
+				h.Moves++
+			}
+			h.Moving = begins
+		}
+	}
+}
+
+// quiet reports that no live point was marked or unmarked between two readings of
+// the record.
+func quiet(before, after record) bool {
+	if before.Name != after.Name || before.Seq != after.Seq {
+		return false
+	}
+	for _, h := range before.Numbers {
+		now, ok := after.find(h.N)
+		if !ok || h.Moving || now.Moving || now.Moves != h.Moves {
+			return false
+		}
+	}
+	for n := before.Last + 1; n <= after.Last; n++ {
+		if h, ok := after.find(n); !ok || h.Moving || h.Moves > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 const (

@@ -89,6 +89,10 @@ type Store struct {
 	current atomic.Pointer[sighting]
 	loading sync.Mutex // held to replace current
 
+	seenMu sync.Mutex
+	seen   record             // as it was looked at last
+	moving map[step]time.Time // since when a step is seen
+
 	recentMu sync.Mutex
 	recent   []*snapshot // newest first
 	caches   caches
@@ -175,8 +179,10 @@ func (s *Store) ReaderAt(ctx context.Context, key string) (search.Reader, error)
 		return nil, err
 	}
 	r := &reader{store: s, snapshot: found}
-	if err := r.check(ctx); err != nil {
-		return nil, err
+	if now, err := s.look(ctx); err != nil {
+		return nil, fmt.Errorf("read the index: %w", err)
+	} else if found.Name != now.Name || found.Seq < now.Floor {
+		return nil, fmt.Errorf("read state %.80q: %w", key, search.ErrStale)
 	}
 	return r, nil
 }

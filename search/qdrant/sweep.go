@@ -40,14 +40,24 @@ func (s *Store) erase(ctx context.Context, h hidden) error {
 }
 
 // close takes from the runs of a source that have not committed the right to.
-func (r *record) close(source string) (closed bool) {
+func (r *record) close(source string) {
 	r.Numbers = slices.Clone(r.Numbers)
 	for i := range r.Numbers {
-		if h := &r.Numbers[i]; h.Source == source && h.Open {
-			h.Open, closed = false, true
+		if h := &r.Numbers[i]; h.Source == source {
+			h.Open = false
 		}
 	}
-	return closed
+}
+
+// unswept are the hidden numbers of a source whose remains are still there.
+func (r *record) unswept(source string) []uint64 {
+	var numbers []uint64
+	for _, h := range r.of(source) {
+		if h.Swept == 0 {
+			numbers = append(numbers, h.N)
+		}
+	}
+	return numbers
 }
 
 // sweep deletes what no state shows any more of a source: the remains of crashed
@@ -62,6 +72,7 @@ func (s *Store) sweep(ctx context.Context, source string) error {
 	if len(rec.of(source)) > 0 {
 		if rec, err = s.change(ctx, func(r *record) error {
 			r.close(source)
+			r.moving(true, r.unswept(source)...)
 			return nil
 		}); err != nil {
 			return err
@@ -93,6 +104,7 @@ func (s *Store) sweep(ctx context.Context, source string) error {
 					r.Numbers[i].Swept = now.Unix()
 				}
 			}
+			r.moving(false, swept...)
 			for _, n := range dropped {
 				r.show(n)
 			}

@@ -114,6 +114,27 @@ func (w *writer) did(err error) error {
 	return err
 }
 
+// moving runs a step that changes live points, and says so to readers.
+func (w *writer) moving(ctx context.Context, step func() error) error {
+	say := func(begins bool) error {
+		_, err := w.store.change(ctx, func(r *record) error {
+			if h, ok := r.find(w.num); !ok || !h.Open {
+				return errTaken
+			}
+			r.moving(begins, w.num)
+			return nil
+		})
+		return err
+	}
+	if err := say(true); err != nil {
+		return err
+	}
+	if err := w.did(step()); err != nil {
+		return err
+	}
+	return say(false)
+}
+
 // remote is the server, for requests of the run.
 func (w *writer) remote() remote { return w.store.remote.patient() }
 
@@ -398,16 +419,20 @@ func (w *writer) replace(ctx context.Context, urls []string) error {
 	if len(urls) == 0 {
 		return nil
 	}
+	must := w.current(ofPages(urls...), w.free)
 	for _, name := range w.chunkSets() {
-		must := w.current(ofPages(urls...), w.free)
 		if err := w.discount(ctx, name, must); err != nil {
 			return err
 		}
-		if err := w.mark(ctx, name, must); err != nil {
-			return err
-		}
 	}
-	if err := w.mark(ctx, w.store.meta(), w.current(ofKind(kindPage), ofPages(urls...), w.free)); err != nil {
+	if err := w.moving(ctx, func() error {
+		for _, name := range w.chunkSets() {
+			if err := w.mark(ctx, name, must); err != nil {
+				return err
+			}
+		}
+		return w.mark(ctx, w.store.meta(), append(must, ofKind(kindPage)))
+	}); err != nil {
 		return err
 	}
 	for _, url := range urls {
@@ -496,7 +521,7 @@ func (w *writer) publish(ctx context.Context, want search.Counts, run search.Run
 		return fmt.Errorf("it shows %d pages, %d chunks, %d embedded where %d, %d, %d were written: %w",
 			have.Pages, have.Chunks, have.Embedded, want.Pages, want.Chunks, want.Embedded, search.ErrUnverified)
 	}
-	if err := w.did(w.replaceAll(ctx)); err != nil {
+	if err := w.replaceAll(ctx); err != nil {
 		return err
 	}
 	if err := w.did(w.writeStats(ctx)); err != nil {
@@ -544,22 +569,35 @@ func (w *writer) replaceAll(ctx context.Context) error {
 	if w.carried || w.base.N == 0 {
 		return nil
 	}
-	for _, name := range collections(w.store.plain(), w.base.Set, w.set) {
-		if err := w.mark(ctx, name, w.current(w.free)); err != nil {
+	sets := collections(w.store.plain(), w.base.Set)
+	places, err := w.livePlaces(ctx)
+	if err != nil {
+		return err
+	}
+	for urls := range slices.Chunk(slices.Sorted(maps.Keys(places)), batchPages) {
+		must := w.current(ofPages(urls...), w.free)
+		if err := w.moving(ctx, func() error {
+			for _, name := range sets {
+				if err := w.mark(ctx, name, must); err != nil {
+					return err
+				}
+			}
+			return w.mark(ctx, w.store.meta(), append(must, ofKind(kindPage)))
+		}); err != nil {
 			return err
 		}
-		left, err := w.remote().count(ctx, name, append([]*qdrant.Condition{ofSource(w.source.Name), qdrant.NewMatchExceptInts(fieldFrom, int64(w.num))}, visible(w.committed)...))
-		if notFound(err) {
-			continue
-		}
-		if err != nil {
+	}
+	others := slices.Concat([]*qdrant.Condition{ofSource(w.source.Name), qdrant.NewMatchExceptInts(fieldFrom, int64(w.num))}, visible(w.committed))
+	for _, name := range sets {
+		left, err := w.remote().count(ctx, name, others)
+		if err != nil && !notFound(err) {
 			return err
 		}
 		if left > 0 {
 			return fmt.Errorf("%d chunks of the generation before are not marked as replaced: %w", left, search.ErrUnverified)
 		}
 	}
-	return w.mark(ctx, w.store.meta(), w.current(qdrant.NewMatchKeywords(fieldKind, kindPage, kindStats), w.free))
+	return w.mark(ctx, w.store.meta(), w.current(ofKind(kindStats), w.free))
 }
 
 // writeStats writes what the run changes of the statistics. Earlier parts that are
@@ -642,8 +680,11 @@ func (w *writer) saveChecks(ctx context.Context) error {
 		if err := w.alive(); err != nil {
 			return err
 		}
-		if _, err := call(ctx, w.remote(), "write checks", func(ctx context.Context) ([]*qdrant.UpdateResult, error) {
-			return w.store.remote.UpdateBatch(ctx, &qdrant.UpdateBatchPoints{CollectionName: w.store.meta(), Wait: &wait, Operations: some})
+		if err := w.moving(ctx, func() error {
+			_, err := call(ctx, w.remote(), "write checks", func(ctx context.Context) ([]*qdrant.UpdateResult, error) {
+				return w.store.remote.UpdateBatch(ctx, &qdrant.UpdateBatchPoints{CollectionName: w.store.meta(), Wait: &wait, Operations: some})
+			})
+			return err
 		}); err != nil {
 			return err
 		}
@@ -705,6 +746,12 @@ func (w *writer) discard(ctx context.Context) error {
 		return nil
 	}
 	if w.dirty {
+		if _, err := w.store.change(ctx, func(r *record) error {
+			r.moving(true, w.num)
+			return nil
+		}); err != nil {
+			return err
+		}
 		if err := w.store.erase(ctx, hidden{N: w.num, Source: w.source.Name, In: collections(w.set, w.base.Set)}); err != nil {
 			return err
 		}
