@@ -7,10 +7,19 @@ the answers exists in the page's HTML, and that the questions in QUESTIONS/SITE.
 per site and mode, and fails when those over all sites fall below a --floor. Exits 1 on the first broken promise."""
 import argparse, functools, html, http.server, json, os, pathlib, re, subprocess, sys, tempfile, threading, time, urllib.parse
 
-def serve(folder):
+def serve(folder, lists):
+    """Serves a folder, and the texts of lists by their paths."""
     class Quiet(http.server.SimpleHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         def log_message(self, *args): pass
+        def do_GET(self):
+            if self.path not in lists: return super().do_GET()
+            body = lists[self.path].encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "text/plain; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server.server_address[1]
@@ -52,15 +61,16 @@ def main():
     a.add_argument("--floor", action="append", default=[]); a.add_argument("--data"); a.add_argument("--out")
     a = a.parse_args()
     root = pathlib.Path(a.sites).resolve()
-    port = serve(root)
+    lists = {}
+    port = serve(root, lists)
     tmp = tempfile.TemporaryDirectory()
     docseek = Docseek(os.path.abspath(a.binary), a.data or tmp.name)
     totals, figures = {}, {}
     for site in a.site:
         prefix = f"http://127.0.0.1:{port}/{site}/"
         urls = rebase(root / site, prefix)
-        (root / site / "docseek-check.txt").write_text("\n".join(urls) + "\n")
-        start, began = prefix + "docseek-check.txt", time.time()
+        lists[f"/{site}/sitemap.txt"] = "\n".join(urls) + "\n"
+        start, began = prefix + "sitemap.txt", time.time()
         run = docseek("reindex", start)["runs"][0]
         pages = run["pages"]
         accounted = pages["new"] + pages["changed"] + pages["unchanged"] + pages["kept"] + pages["refused"]
