@@ -51,15 +51,6 @@ const (
 	OpenAI  = "openai"
 )
 
-// Store says where the index is kept.
-type Store struct {
-	// Kind is local: a folder on this machine's disk.
-	Kind string `yaml:"kind" env:"KIND"`
-}
-
-// Local is the kind of store that keeps the index on disk.
-const Local = "local"
-
 // Server says where the server listens and whom it answers.
 type Server struct {
 	// Listen is host:port.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -181,6 +182,49 @@ func TestSecretsStayHidden(t *testing.T) {
 
 // The example with its defaults written out means what an empty file means, and
 // with its comments taken off every setting in it is a known one.
+// What is wrong with an address is said without what may be secret in it.
+func TestFaultsHideSecrets(t *testing.T) {
+	_, err := config.Parse("c.yaml", []byte(`
+sources:
+  - {name: a, start: "ftp://u:hunter2@a.example/"}
+  - {name: b, start: "https://u:hunter2@b.example:port/"}
+  - {name: c, start: "https://c.example/docs?lang=en&access_token=hunter2"}
+  - {name: d, start: ./site, base_url: "gopher://d.example/?x=hunter2"}
+embedder: {provider: openai, model: m, base_url: "ht tp://u:hunter2@e.example"}
+server: {public_url: "https://u:hunter2@f.example/%zz"}
+`), nil)
+	got := faultsOf(t, err)
+	want := []string{
+		`c.yaml:3:22: sources[0].start: must be an http or https URL, or a folder (got "ftp://…@a.example/")`,
+		`c.yaml:4:22: sources[1].start: is no URL: invalid port ":port" after host`,
+		`c.yaml:5:22: sources[2].start: must not hold a credential (access_token): the address is stored with the index and shown; send it as a header`,
+		`c.yaml:6:40: sources[3].base_url: must be an http or https URL (got "gopher://d.example/?…")`,
+		`c.yaml:7:50: embedder.base_url: is no URL: first path segment in URL cannot contain colon`,
+		`c.yaml:8:22: server.public_url: is no URL: invalid URL escape "%zz"`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+}
+
+// The library's time grows with the square of the depth, and a fault without a
+// place has to be searched for.
+func TestHostileFiles(t *testing.T) {
+	equal := "sources:\n" + strings.Repeat("  - {name: a, start: \"https://a.example/\", rate: {delay: soon}}\n", 30)
+	for name, test := range map[string]struct{ text, want string }{
+		"mappings":     {"sources: " + strings.Repeat("{a: ", 50_000), "c.yaml:1:410: nests deeper than 100"},
+		"sequences":    {strings.Repeat("[", 500_000), "c.yaml:1:101: nests deeper than 100"},
+		"equal faults": {equal, `c.yaml:2:58: sources[0].rate.delay: time: invalid duration "soon"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := config.Parse("c.yaml", []byte(test.text), nil)
+			if got := faultsOf(t, err); !slices.Contains(got, test.want) {
+				t.Errorf("faults %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 func TestExample(t *testing.T) {
 	got, err := config.Parse("example.yaml", config.Example(), nil)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/caarlos0/env/v11"
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
@@ -22,6 +23,14 @@ const MaxBytes = 1 << 20
 
 // maxFaults bounds the faults that one check reports.
 const maxFaults = 50
+
+// maxTries bounds how often a file is read without some of its entries, to find
+// those that an error without a place is about.
+const maxTries = 100
+
+// maxDepth is how deep brackets may nest. The time that the library takes grows
+// with the square of it.
+const maxDepth = 100
 
 // Check finds what is wrong with a configuration beyond what [Config.Validate]
 // knows. Its faults have a field; where that stands is looked up.
@@ -78,7 +87,11 @@ func (c *Config) resolve(folder string) {
 // Parse is [Load] of a text; name stands for the file in the faults, and paths
 // stay as they are.
 func Parse(name string, text []byte, environ []string, checks ...Check) (Config, error) {
-	file, err := parser.ParseBytes(text, 0)
+	tokens := lexer.Tokenize(string(text))
+	if tk := tooDeep(tokens); tk != nil {
+		return Config{}, &FaultsError{Faults: faults{atToken(tk, fmt.Sprintf("nests deeper than %d", maxDepth))}.in(name)}
+	}
+	file, err := parser.Parse(tokens, 0)
 	if err != nil {
 		return Config{}, &FaultsError{Faults: faults{faultOf(err)}.in(name)}
 	}
@@ -98,7 +111,7 @@ func Parse(name string, text []byte, environ []string, checks ...Check) (Config,
 		found = append(found, check(c)...)
 	}
 	for _, f := range found {
-		if !r.broken[f.Field] {
+		if !r.broken[f.Field] && len(r.faults) < maxFaults {
 			r.add(r.place(f))
 		}
 	}
@@ -112,6 +125,23 @@ func Parse(name string, text []byte, environ []string, checks ...Check) (Config,
 // Override is the default configuration with the DOCSEEK_… variables over it.
 func Override(environ []string, checks ...Check) (Config, error) {
 	return Parse("", nil, environ, checks...)
+}
+
+// tooDeep is the bracket that nests too deep, if one does.
+func tooDeep(tokens token.Tokens) *token.Token {
+	depth := 0
+	for _, tk := range tokens {
+		switch tk.Type {
+		case token.MappingStartType, token.SequenceStartType:
+			if depth++; depth > maxDepth {
+				return tk
+			}
+		case token.MappingEndType, token.SequenceEndType:
+			depth--
+		default: // only brackets nest without indentation
+		}
+	}
+	return nil
 }
 
 type faults []Fault
@@ -132,6 +162,8 @@ type reader struct {
 	// broken holds the fields whose value could not be read, so that they are
 	// not reported as missing too.
 	broken map[string]bool
+	// tries is how often the file was read without some of its entries.
+	tries int
 }
 
 func (r *reader) add(f Fault) {
@@ -185,19 +217,18 @@ func (r *reader) decode() Config {
 			return c
 		}
 		f := faultOf(err)
-		m, i := r.culprit(err)
-		if m == nil {
+		e, found := r.culprit(err)
+		if !found {
 			r.add(f)
 			return c
 		}
-		v := m.Values[i]
 		if f.Line == 0 {
-			f = atToken(v.Value.GetToken(), f.Message)
+			f = atToken(e.value.Value.GetToken(), f.Message)
 		}
-		f.Field = strings.TrimPrefix(v.GetPath(), "$.")
+		f.Field = strings.TrimPrefix(e.value.GetPath(), "$.")
 		r.broken[f.Field] = true
 		r.add(f)
-		m.Values = slices.Delete(m.Values, i, i+1)
+		e.in.Values = slices.DeleteFunc(e.in.Values, func(v *ast.MappingValueNode) bool { return v == e.value })
 	}
 	return Default()
 }
@@ -208,41 +239,74 @@ func (r *reader) try() (Config, error) {
 	return c, err
 }
 
+// entry is a key with its value, in a mapping.
+type entry struct {
+	in    *ast.MappingNode
+	value *ast.MappingValueNode
+}
+
 // culprit finds the entry that an error is about: the one at the error's place,
 // or, for an error that has none (a duration's), the smallest one without which
 // the error goes away.
-func (r *reader) culprit(err error) (*ast.MappingNode, int) {
-	var place *token.Position
+func (r *reader) culprit(err error) (entry, bool) {
+	var entries []entry // what stands in an entry before the entry
+	for _, n := range slices.Backward(ast.Filter(ast.MappingType, r.root)) {
+		if m, ok := n.(*ast.MappingNode); ok {
+			for _, v := range m.Values {
+				entries = append(entries, entry{m, v})
+			}
+		}
+	}
 	var located yaml.Error
 	if errors.As(err, &located) && located.GetToken() != nil {
-		place = located.GetToken().Position
-	}
-	at := func(n ast.Node) bool {
-		p := n.GetToken().Position
-		return p.Line == place.Line && p.Column == place.Column
-	}
-	for _, n := range slices.Backward(ast.Filter(ast.MappingType, r.root)) {
-		m, ok := n.(*ast.MappingNode)
-		if !ok {
-			continue
+		place := located.GetToken().Position
+		at := func(n ast.Node) bool {
+			p := n.GetToken().Position
+			return p.Line == place.Line && p.Column == place.Column
 		}
-		for i, v := range m.Values {
-			if place != nil {
-				if at(v.Key) || at(v.Value) {
-					return m, i
-				}
-				continue
-			}
-			all := m.Values
-			m.Values = slices.Delete(slices.Clone(all), i, i+1)
-			_, without := r.try()
-			m.Values = all
-			if without == nil || without.Error() != err.Error() {
-				return m, i
-			}
+		i := slices.IndexFunc(entries, func(e entry) bool { return at(e.value.Key) || at(e.value.Value) })
+		if i < 0 {
+			return entry{}, false
+		}
+		return entries[i], true
+	}
+	// Without the first few of them the error is as it was, without one more it
+	// is another or none: halving finds such a place.
+	few, more := 0, len(entries)
+	if r.tries >= maxTries || r.without(entries) == err.Error() {
+		return entry{}, false
+	}
+	for more-few > 1 {
+		if half := (few + more) / 2; r.without(entries[:half]) == err.Error() {
+			few = half
+		} else {
+			more = half
 		}
 	}
-	return nil, 0
+	if more == 0 {
+		return entry{}, false
+	}
+	return entries[more-1], true
+}
+
+// without is the message of the error that is left when the entries are not there.
+func (r *reader) without(entries []entry) string {
+	gone, whole := map[*ast.MappingValueNode]bool{}, map[*ast.MappingNode][]*ast.MappingValueNode{}
+	for _, e := range entries {
+		gone[e.value], whole[e.in] = true, e.in.Values
+	}
+	for m, all := range whole {
+		m.Values = slices.DeleteFunc(slices.Clone(all), func(v *ast.MappingValueNode) bool { return gone[v] })
+	}
+	r.tries++
+	_, err := r.try()
+	for m, all := range whole {
+		m.Values = all
+	}
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 func (r *reader) override(c *Config) {

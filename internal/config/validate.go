@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -37,7 +38,7 @@ func (c Config) validate() []Fault {
 		}
 	}
 	v.embedder(c.Embedder)
-	v.oneOf("store.kind", c.Store.Kind, Local)
+	v.store(c.Store)
 	v.graphql(c.GraphQL)
 	v.server(c.Server)
 	if strings.TrimSpace(c.Schedule) == "" {
@@ -68,11 +69,12 @@ func (v *validator) source(at string, s docseek.Source) {
 		v.fault(at+"start", "is missing: the URL of a sitemap or a page, or a folder")
 	case IsURL(s.Start):
 		v.webURL(at+"start", s.Start)
+		v.noCredential(at+"start", s.Start)
 		if s.BaseURL != "" {
 			v.fault(at+"base_url", "is for a folder; the pages of a site have their own addresses")
 		}
 	case strings.Contains(s.Start, "://"):
-		v.fault(at+"start", "must be an http or https URL, or a folder (got %q)", s.Start)
+		v.fault(at+"start", "must be an http or https URL, or a folder (got %q)", shown(s.Start))
 	case s.BaseURL == "":
 		v.fault(at+"base_url", "is missing: the address that the folder's pages are published under")
 	default:
@@ -127,12 +129,52 @@ func (v *validator) webURL(field, raw string) {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil:
+		if parsing, ok := errors.AsType[*url.Error](err); ok {
+			err = parsing.Err // without the URL, which may hold a password
+		}
 		v.fault(field, "is no URL: %v", err)
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		v.fault(field, "must be an http or https URL (got %q)", raw)
+		v.fault(field, "must be an http or https URL (got %q)", shown(raw))
 	case u.User != nil:
 		v.fault(field, "must not hold a user or password; use headers: {Authorization: …}")
 	}
+}
+
+// noCredential refuses an address whose query holds a credential: the address is
+// kept with the index, shown and logged.
+func (v *validator) noCredential(field, raw string) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return // said already
+	}
+	for _, name := range slices.Sorted(maps.Keys(u.Query())) {
+		if isCredential(name) {
+			v.fault(field, "must not hold a credential (%s): the address is stored with the index and shown; send it as a header", name)
+		}
+	}
+}
+
+// isCredential tells the query parameters that are secret by their name.
+func isCredential(name string) bool {
+	switch strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name)) {
+	case "token", "accesstoken", "authtoken", "apikey", "apitoken", "secret", "clientsecret", "password", "passwd", "sig", "signature":
+		return true
+	default:
+		return false
+	}
+}
+
+// shown is an address as a message may quote it: without what stands where a
+// user and password, or a query, would.
+func shown(raw string) string {
+	if i := strings.IndexByte(raw, '?'); i >= 0 {
+		raw = raw[:i] + "?…"
+	}
+	if i := strings.LastIndexByte(raw, '@'); i >= 0 {
+		scheme, _, _ := strings.Cut(raw[:i], "//")
+		raw = scheme + "//…" + raw[i:]
+	}
+	return raw
 }
 
 func (v *validator) embedder(e Embedder) {
@@ -148,6 +190,7 @@ func (v *validator) embedder(e Embedder) {
 		}
 		if e.BaseURL != "" {
 			v.webURL("embedder.base_url", e.BaseURL)
+			v.noCredential("embedder.base_url", e.BaseURL)
 		}
 	}
 	if e.Dimensions < 0 || e.Dimensions > 8192 {

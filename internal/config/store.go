@@ -1,0 +1,61 @@
+package config
+
+import (
+	"net/url"
+	"regexp"
+)
+
+// Store says where the index is kept.
+type Store struct {
+	// Kind is local (a folder on this machine's disk) or qdrant (a Qdrant server).
+	Kind string `yaml:"kind" env:"KIND"`
+	// URL is that of the server's gRPC interface, by default on port 6334.
+	URL string `yaml:"url,omitempty" env:"URL"`
+	// APIKey is sent with every request.
+	APIKey Secret `yaml:"api_key,omitempty" env:"API_KEY"`
+	// Collection begins the names of the index's collections; empty means docseek.
+	Collection string `yaml:"collection,omitempty" env:"COLLECTION"`
+	// Shards, Replicas, Quantization and OnDisk are those of collections that are
+	// made; 0 and empty leave them to the server.
+	Shards       int    `yaml:"shards,omitempty" env:"SHARDS"`
+	Replicas     int    `yaml:"replicas,omitempty" env:"REPLICAS"`
+	Quantization string `yaml:"quantization,omitempty" env:"QUANTIZATION"`
+	OnDisk       bool   `yaml:"on_disk,omitempty" env:"ON_DISK"`
+}
+
+// Kinds of stores.
+const (
+	Local  = "local"
+	Qdrant = "qdrant"
+)
+
+// collectionPrefix is what collections may be called.
+var collectionPrefix = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$`)
+
+func (v *validator) store(s Store) {
+	v.oneOf("store.kind", s.Kind, Local, Qdrant)
+	if s.Kind != Qdrant {
+		if s != (Store{Kind: s.Kind}) {
+			v.fault("store.kind", "%s is a folder on disk and takes no other setting; for a server write kind: qdrant", s.Kind)
+		}
+		return
+	}
+	switch u, err := url.Parse(s.URL); {
+	case s.URL == "":
+		v.fault("store.url", "is missing: the address of the Qdrant server, such as http://localhost:6334")
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		v.fault("store.url", "must be http://host:6334 or https://host:6334 (got %q)", s.URL)
+	case u.User != nil:
+		v.fault("store.url", "must not hold a user or password; use api_key")
+	}
+	if s.Collection != "" && !collectionPrefix.MatchString(s.Collection) {
+		v.fault("store.collection", "must be 1 to 100 of A-Z, a-z, 0-9, '_', '.' and '-', beginning with a letter or digit (got %q)", s.Collection)
+	}
+	if s.Shards < 0 || s.Shards > 1024 {
+		v.fault("store.shards", "must be 0 to 1024 (got %d)", s.Shards)
+	}
+	if s.Replicas < 0 || s.Replicas > 16 {
+		v.fault("store.replicas", "must be 0 to 16 (got %d)", s.Replicas)
+	}
+	v.oneOf("store.quantization", s.Quantization, "", "none", "scalar", "binary")
+}
