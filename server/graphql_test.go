@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tiktoken-go/tokenizer"
@@ -20,6 +21,7 @@ import (
 	"github.com/docseek/docseek/graphql/execute"
 	"github.com/docseek/docseek/graphql/gateway"
 	"github.com/docseek/docseek/internal/demo/api"
+	"github.com/docseek/docseek/search"
 )
 
 // recorder passes requests on to a handler and keeps their bodies and headers.
@@ -530,6 +532,72 @@ func TestLargeData(t *testing.T) {
 	got := post(t, base, header, modern.message(t, 1, "tools/call", params))
 	if text := string(got.Result); len(text) > 4096 || !strings.Contains(text, "the operation was executed, and its data has 1048591 bytes") {
 		t.Errorf("%d bytes: %.300s", len(text), text)
+	}
+}
+
+// The health route says how an endpoint tells its schema, and a server of APIs
+// alone is ready when one has its schema.
+func TestHealthOfEndpoints(t *testing.T) {
+	demo, err := api.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var down atomic.Bool
+	_, url := upstream(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		switch {
+		case down.Load():
+			w.WriteHeader(http.StatusForbidden)
+		case bytes.Contains(body, []byte("isOneOf")):
+			_, _ = io.WriteString(w, `{"errors":[{"message":"Cannot query field \"isOneOf\" on type \"__Type\"."}]}`)
+		default:
+			demo.ServeHTTP(w, r)
+		}
+	}))
+	g, err := gateway.New([]gateway.Config{bank(url)}, gateway.Options{Log: discard()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	empty := &library{list: func(context.Context, search.ListQuery) (search.Listing, error) { return search.Listing{}, nil }}
+	s, err := New(Options{Docs: empty, GraphQL: g, Log: discard()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := serve(t, s)
+	check := func(when string, readyStatus int, want ...string) {
+		t.Helper()
+		if response, _ := exchange(t, "GET", base+"/readyz", nil, ""); response.StatusCode != readyStatus {
+			t.Errorf("%s: /readyz is %d", when, response.StatusCode)
+		}
+		_, health := exchange(t, "GET", base+"/healthz", nil, "")
+		for _, part := range want {
+			if !strings.Contains(health, part) {
+				t.Errorf("%s: no %s in %s", when, part, health)
+			}
+		}
+	}
+	check("before", 503, `"status":"ok"`, `"name":"bank","state":"loading"`)
+	if err := g.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	check("loaded", 200, `"state":"ready","introspection":"full, without isOneOf","loaded_at":"20`)
+	down.Store(true)
+	if g.Reload(t.Context()) == nil {
+		t.Error("the schema was loaded")
+	}
+	check("failed", 200, `"state":"stale","introspection":"full, without isOneOf"`)
+	other, err := gateway.New([]gateway.Config{bank(url)}, gateway.Options{Log: discard()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(other.Close)
+	if other.Reload(t.Context()) == nil || other.Endpoints()[0].State != gateway.Unavailable {
+		t.Errorf("an endpoint that never answered is %+v", other.Endpoints())
 	}
 }
 

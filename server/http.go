@@ -17,6 +17,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
+	"github.com/docseek/docseek/graphql/gateway"
 	"github.com/docseek/docseek/search"
 )
 
@@ -83,15 +84,45 @@ func (s *Server) routes(publicURL string) (http.Handler, error) {
 	mux.Handle("/mcp", endpoint)
 	mux.Handle("/mcp/{$}", endpoint)
 	mux.Handle("GET /{$}", page)
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
-	})
+	mux.HandleFunc("GET /healthz", s.health)
 	mux.HandleFunc("GET /readyz", s.ready)
 	return mux, nil
 }
 
+// endpointHealth is how a GraphQL endpoint does.
+type endpointHealth struct {
+	Name  string        `json:"name"`
+	State gateway.State `json:"state"`
+	// Introspection is the way in which the endpoint tells its schema.
+	Introspection string     `json:"introspection,omitempty"`
+	LoadedAt      *time.Time `json:"loaded_at,omitempty"`
+}
+
+// health says that the process answers, and how the GraphQL endpoints do.
+func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
+	answer := struct {
+		Status  string           `json:"status"`
+		GraphQL []endpointHealth `json:"graphql,omitempty"`
+	}{Status: "ok"}
+	for _, e := range s.endpoints() {
+		health := endpointHealth{Name: e.Name, State: e.State, Introspection: e.Introspection}
+		if !e.LoadedAt.IsZero() {
+			health.LoadedAt = new(e.LoadedAt.UTC())
+		}
+		answer.GraphQL = append(answer.GraphQL, health)
+	}
+	writeJSON(w, http.StatusOK, answer)
+}
+
+func (s *Server) endpoints() []gateway.Info {
+	if s.graphql == nil {
+		return nil
+	}
+	return s.graphql.Endpoints()
+}
+
 // ready is 503 only when no answer can be given: the index cannot be read, or
-// nothing is in it yet, unless there are only APIs to answer for.
+// nothing is in it yet, unless there are only APIs to answer for and one is ready.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()
@@ -100,7 +131,9 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		s.log.LogAttrs(ctx, slog.LevelWarn, "not ready", slog.Any("error", err))
 		writeJSON(w, http.StatusServiceUnavailable, map[string]string{"status": "unavailable"})
-	case len(listed.Sources) == 0 && s.graphql != nil:
+	case len(listed.Sources) == 0 && slices.ContainsFunc(s.endpoints(), func(e gateway.Info) bool {
+		return e.State == gateway.Ready || e.State == gateway.Stale
+	}):
 		writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
 	case !slices.ContainsFunc(listed.Sources, func(s search.SourceStatus) bool { return s.Pages > 0 }):
 		writeJSON(w, http.StatusServiceUnavailable, map[string]string{"status": "empty"})

@@ -168,6 +168,17 @@ func (e *endpoint) reload(ctx context.Context) error {
 	return e.schema.Reload(ctx)
 }
 
+// State says whether an endpoint has a schema.
+type State string
+
+// The states of an endpoint.
+const (
+	Loading     State = "loading"     // the schema is read for the first time
+	Ready       State = "ready"       // the last load succeeded
+	Stale       State = "stale"       // the last load failed, the schema before it is used
+	Unavailable State = "unavailable" // there is no schema
+)
+
 // Info is what is known of an endpoint without asking it.
 type Info struct {
 	Name string
@@ -175,15 +186,40 @@ type Info struct {
 	Documents execute.Policy
 	// Explore says whether the schema may be searched and inspected.
 	Explore bool
+	State   State
+	// Introspection says how the schema was asked for; empty where it is from a file.
+	Introspection string
+	// LoadedAt is when the schema was read; zero where there is none.
+	LoadedAt time.Time
 }
 
 // Endpoints are the endpoints in the order of their configuration.
 func (g *Gateway) Endpoints() []Info {
 	all := make([]Info, len(g.endpoints))
 	for i, e := range g.endpoints {
-		all[i] = Info{Name: e.Name, Documents: cmp.Or(e.Documents, execute.None), Explore: e.Explore}
+		all[i] = e.info()
 	}
 	return all
+}
+
+func (e *endpoint) info() Info {
+	info := Info{Name: e.Name, Documents: cmp.Or(e.Documents, execute.None), Explore: e.Explore, State: Ready}
+	status, snapshot := e.schema.Status(), e.schema.Snapshot()
+	switch {
+	case snapshot == nil && status.Err == nil:
+		info.State = Loading
+		return info
+	case snapshot == nil:
+		info.State = Unavailable
+		return info
+	case status.Err != nil:
+		info.State = Stale
+	}
+	info.LoadedAt = snapshot.LoadedAt
+	if rung := snapshot.Report.Rung; rung != nil {
+		info.Introspection = rung.String()
+	}
+	return info
 }
 
 // find selects an endpoint for something that not all may allow: by its name,
