@@ -238,7 +238,8 @@ func TestExample(t *testing.T) {
 	setting := regexp.MustCompile(`(?m)^( +)# ((?:- |  )?[a-z_]+:)`)
 	text := setting.ReplaceAllString(string(config.Example()), "$1$2")
 	text = strings.Replace(text, "  provider: builtin ", "  # ", 1)
-	_, err = config.Parse("example.yaml", []byte(text), []string{"DOCS_TOKEN=t", "OPENAI_API_KEY=k", "API_TOKEN=t"})
+	text = strings.Replace(text, "  kind: local ", "  # ", 1)
+	_, err = config.Parse("example.yaml", []byte(text), []string{"DOCS_TOKEN=t", "OPENAI_API_KEY=k", "API_TOKEN=t", "QDRANT_API_KEY=k"})
 	if got := faultsOf(t, err); len(got) != 1 || !strings.Contains(got[0], "base_url: is for a folder") {
 		t.Errorf("the uncommented example: %q", got)
 	}

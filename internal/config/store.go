@@ -57,5 +57,7 @@ func (v *validator) store(s Store) {
 	if s.Replicas < 0 || s.Replicas > 16 {
 		v.fault("store.replicas", "must be 0 to 16 (got %d)", s.Replicas)
 	}
-	v.oneOf("store.quantization", s.Quantization, "", "none", "scalar", "binary")
+	if s.Quantization != "" {
+		v.oneOf("store.quantization", s.Quantization, "none", "scalar", "binary")
+	}
 }
