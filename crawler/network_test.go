@@ -146,6 +146,34 @@ func TestProxy(t *testing.T) {
 	}
 }
 
+func TestHeadersAreNotSentToAnotherOrigin(t *testing.T) {
+	site := fakesite.Start(t, `
+-- /guide/a.html --
+<h1>A</h1><p>Page A.</p><a href=b.html>b</a>
+-- /guide/b.html --
+<h1>B</h1><p>Page B.</p>
+`)
+	www, bare := withName(site, "www.docs.test", ""), withName(site, "docs.test", "")
+	site.Handle("/start", http.RedirectHandler(www+"/guide/a.html", http.StatusFound))
+	c := newCrawler(t, func(o *crawler.Options) { o.Resolver = nameServer(t, "127.0.0.1") })
+	x := crawl(t, c, docseek.Source{
+		Start: bare + "/start", Include: []string{"/guide/**"}, Headers: map[string]string{"Authorization": "Bearer s3cret", "X-Team": "docs"},
+	}, nil)
+	if x.err != nil {
+		t.Fatal(x.err)
+	}
+	wantPaths(t, "fetched", x.urls(www, crawler.Fetched, ""), "/guide/a.html", "/guide/b.html")
+	for _, r := range site.Requests() {
+		home := !strings.HasPrefix(r.Host, "www.")
+		if sent := r.Header.Get("Authorization") != "" || r.Header.Get("X-Team") != ""; sent != home {
+			t.Errorf("%s%s: the source's headers were sent: %v", r.Host, r.Path, sent)
+		}
+	}
+	if w := x.summary.Warnings; len(w) == 0 || !strings.Contains(w[0], "headers are not sent") || strings.Contains(strings.Join(w, ""), "s3cret") {
+		t.Errorf("warnings %q", w)
+	}
+}
+
 func TestStartThatMovesToItsOtherName(t *testing.T) {
 	site := fakesite.Start(t, `
 -- /guide/a.html --
