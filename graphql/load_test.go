@@ -610,3 +610,18 @@ func TestSameAsTheLibrary(t *testing.T) {
 		}
 	}
 }
+
+func TestWithoutLinks(t *testing.T) {
+	for text, want := range map[string]string{
+		"Creates a [product](https://a.test/x) and a [set](/y).": "Creates a product and a set.",
+		"no links [here] (or there)":                             "no links [here] (or there)",
+		"[[a](b)":                                                "[a",
+		"[a](b c) [d](e":                                         "[a](b c) [d](e",
+		"an array[0](x)[":                                        "an array0[",
+		"":                                                       "",
+	} {
+		if got := withoutLinks(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+}

@@ -255,9 +255,35 @@ func (s Style) appendDescription(b []byte, text, indent string) []byte {
 		return b
 	}
 	if s.Describe > 0 {
-		text = cut(strings.Join(strings.Fields(text), " "), s.Describe)
+		text = cut(strings.Join(strings.Fields(withoutLinks(text)), " "), s.Describe)
 	}
 	return appendDescription(b, text, indent)
+}
+
+// withoutLinks leaves of Markdown's links what is read.
+func withoutLinks(text string) string {
+	var b strings.Builder
+	for {
+		open := strings.IndexByte(text, '[')
+		if open < 0 {
+			break
+		}
+		middle := strings.Index(text[open:], "](")
+		if middle < 0 {
+			break
+		}
+		label, rest := text[open+1:open+middle], text[open+middle+2:]
+		end := strings.IndexByte(rest, ')')
+		if end < 0 || strings.ContainsAny(label, "[]") || strings.ContainsAny(rest[:end], " \n(") {
+			b.WriteString(text[:open+1])
+			text = text[open+1:]
+			continue
+		}
+		b.WriteString(text[:open])
+		b.WriteString(label)
+		text = rest[end+1:]
+	}
+	return b.String() + text
 }
 
 // appendDescription prints a description in the shorter of the forms that give

@@ -41,8 +41,8 @@ type Path struct {
 	// Matches are the input fields and enum values, such as "InvoiceInput.dueDate",
 	// that were found and that the field takes or gives; empty where the field itself was found.
 	Matches []string `json:"matches,omitempty"`
-	// NotExecutable says that the path starts at a mutation, and that those are
-	// not allowed here (see [MutationsMarked]).
+	// NotExecutable says that the path starts at a subscription, or at a mutation
+	// where those are not allowed (see [MutationsMarked]).
 	NotExecutable bool `json:"not_executable,omitempty"`
 }
 
@@ -185,7 +185,11 @@ func (x *Index) fill(a *Answer, hits []hit) {
 			}
 		}
 		s.room -= spent
-		if !x.place(s, e) {
+		optional := optionalShare
+		if i == 0 {
+			optional = bestShare
+		}
+		if !x.place(s, e, optional) {
 			s.room += spent
 			left = append(left, h.entry)
 			continue
@@ -254,7 +258,7 @@ func (x *Index) path(e *entry, score float32) Path {
 	b.WriteString("." + e.way.field.Name)
 	p := Path{
 		Path: b.String(), Depth: depth, Score: math.Round(float64(score)*1000) / 1000,
-		NotExecutable: e.mutation && x.options.Mutations == MutationsMarked,
+		NotExecutable: e.mutation && x.options.Mutations == MutationsMarked || e.subscription,
 	}
 	if e.way.parent != e.parent {
 		p.Matches = []string{e.String()}
@@ -265,13 +269,14 @@ func (x *Index) path(e *entry, score float32) Path {
 // The shares of the room that a hit may take for more than it needs: for what its
 // optional arguments take, and for that and what can be selected of it.
 const (
-	optionalShare = 0.25
-	shownShare    = 0.5
+	bestShare     = 0.4 // the best hit
+	optionalShare = 0.2 // the others
+	shownShare    = 0.6
 )
 
 // place puts on the sheet what it takes to ask for an entry, in as much detail
 // as there is room for.
-func (x *Index) place(s *sheet, e *entry) bool {
+func (x *Index) place(s *sheet, e *entry, share float64) bool {
 	c := collector{schema: x.schema.AST(), seen: map[string]bool{}}
 	c.way(x.graph, e.way)
 	c.hit(e)
@@ -280,7 +285,7 @@ func (x *Index) place(s *sheet, e *entry) bool {
 	needed := c.pieces
 	c.result(e)
 	shown := c.pieces
-	c.optional(e.way.field.Arguments, int(float64(s.room)*optionalShare))
+	c.optional(e.way.field.Arguments, int(float64(s.room)*share))
 	// What one hit may take of the room for more than it needs leaves some to the next.
 	switch {
 	case s.put(c.pieces, shownShare), s.put(shown, shownShare), s.put(needed, 1):
@@ -442,13 +447,7 @@ func (c *collector) inputs(names []string, room int, follow func(*ast.FieldDefin
 		}
 		visited[name] = true
 		def := c.schema.Types[name]
-		before := len(c.pieces)
-		c.whole(def, inputChars)
-		for _, p := range c.pieces[before:] {
-			room -= utf8.RuneCountInString(p.line.text)
-		}
-		if room < 0 {
-			c.pieces = c.pieces[:before]
+		if !c.within(def, &room) {
 			return
 		}
 		for _, f := range def.Fields {
@@ -457,6 +456,40 @@ func (c *collector) inputs(names []string, room int, follow func(*ast.FieldDefin
 			}
 		}
 	}
+}
+
+// within adds a type if it fits into the room, without descriptions if that
+// helps, else with the members that do fit, and tells whether it is whole.
+func (c *collector) within(def *ast.Definition, room *int) bool {
+	if def.BuiltIn || c.seen[def.Name] {
+		return true
+	}
+	before := len(c.pieces)
+	for _, describe := range []int{inputChars, 0} {
+		c.seen[def.Name] = false
+		c.pieces = c.pieces[:before]
+		c.whole(def, describe)
+		size := 0
+		for _, p := range c.pieces[before:] {
+			size += utf8.RuneCountInString(p.line.text)
+		}
+		if size <= *room {
+			*room -= size
+			return true
+		}
+	}
+	kept := c.pieces[before:before]
+	for _, p := range c.pieces[before:] {
+		if *room -= utf8.RuneCountInString(p.line.text); *room < 0 {
+			break
+		}
+		kept = append(kept, p)
+	}
+	c.pieces = c.pieces[:before+len(kept)]
+	if len(kept) > 0 {
+		c.pieces = append(c.pieces, piece{def: def, partial: true})
+	}
+	return false
 }
 
 func oneOf(def *ast.Definition) bool { return def.Directives.ForName("oneOf") != nil }
@@ -475,9 +508,7 @@ func (c *collector) whole(def *ast.Definition, describe int) {
 	}
 	for i, v := range def.EnumValues {
 		if i == mostValues {
-			c.pieces = append(c.pieces, piece{def: def, line: line{
-				"#", fmt.Sprintf("  # and %d more values; inspect %s\n", len(def.EnumValues)-i, def.Name),
-			}})
+			c.pieces = append(c.pieces, piece{def: def, partial: true})
 			break
 		}
 		c.pieces = append(c.pieces, piece{def: def, line: valueLine(v, 0)})

@@ -75,8 +75,8 @@ const (
 	// inputShare is for input fields and enum values: they are no answer by
 	// themselves, but part of the field that takes or gives them.
 	inputShare = 0.5
-	// payloadShare is for the fields that only a mutation, or a shortcut such as
-	// Relay's node, leads to.
+	// payloadShare is for the fields that only a mutation, a subscription or a
+	// shortcut such as Relay's node leads to.
 	payloadShare = 0.6
 	// unaskedShare is for mutations that do more than the query says: a question
 	// about webhook subscriptions does not ask for webhookSubscriptionDelete.
@@ -95,8 +95,8 @@ type entry struct {
 	// gives the type. For an output field it is the field itself.
 	way   taker
 	depth int
-	// mutation says that the way starts at Mutation.
-	mutation bool
+	// mutation and subscription say where the way starts, if not at Query.
+	mutation, subscription bool
 	// nameWords and parentWords are the words of the two names.
 	nameWords, parentWords []int32
 }
@@ -167,21 +167,32 @@ func (x *Index) collect() {
 		case reached:
 			for _, f := range def.Fields {
 				if !strings.HasPrefix(f.Name, "__") {
-					x.entries = append(x.entries, entry{
-						parent: def, field: f, way: taker{def, f}, depth: step.depth + 1, mutation: x.graph.mutated(def),
-					})
+					x.entries = append(x.entries, x.entry(def, taker{def, f}, entry{field: f}, step.depth+1))
 				}
 			}
 		case taken:
-			depth, mutation := x.graph.to[by.parent.Name].depth+1, x.graph.mutated(by.parent)
+			depth := x.graph.to[by.parent.Name].depth + 2
 			for _, f := range def.Fields {
-				x.entries = append(x.entries, entry{parent: def, field: f, way: by, depth: depth + 1, mutation: mutation})
+				x.entries = append(x.entries, x.entry(def, by, entry{field: f}, depth))
 			}
 			for _, v := range def.EnumValues {
-				x.entries = append(x.entries, entry{parent: def, value: v, way: by, depth: depth + 1, mutation: mutation})
+				x.entries = append(x.entries, x.entry(def, by, entry{value: v}, depth))
 			}
 		}
 	}
+}
+
+// entry completes an entry of a type with the way that leads to it.
+func (x *Index) entry(parent *ast.Definition, way taker, e entry, depth int) entry {
+	e.parent, e.way, e.depth = parent, way, depth
+	switch schema := x.schema.AST(); x.graph.root(way.parent) {
+	case schema.Query: // also where it is a root of its own besides
+	case schema.Mutation:
+		e.mutation = true
+	case schema.Subscription:
+		e.subscription = true
+	}
+	return e
 }
 
 // share is what an entry's score is multiplied by whatever is asked.
@@ -190,7 +201,7 @@ func (x *Index) share(e *entry) float64 {
 	switch {
 	case e.parent.Kind == ast.InputObject || e.parent.Kind == ast.Enum:
 		share = inputShare
-	case e.mutation && e.depth > 1, x.graph.to[e.parent.Name].shortcut:
+	case e.mutation && e.depth > 1, e.subscription, x.graph.to[e.parent.Name].shortcut:
 		share = payloadShare
 	}
 	if e.deprecated() {

@@ -163,16 +163,11 @@ func (x *Index) fit(s subject, room int) (text string, whole bool) {
 	if s.directive != nil {
 		return "", false
 	}
-	const more = "  # and %d more\n"
-	part := newSheet(x.schema.AST(), room-len(more)-8)
-	left := 0
-	for _, p := range members(s.def) {
-		if !part.put([]piece{p}, 1) {
-			left++
+	part := newSheet(x.schema.AST(), room)
+	if part.put([]piece{{def: s.def, partial: true}}, 1) {
+		for _, p := range members(s.def) {
+			part.put([]piece{p}, 1)
 		}
-	}
-	if shown := part.parts[s.def.Name]; shown != nil && shown.lines != nil {
-		shown.lines = append(shown.lines, line{"#", fmt.Sprintf(more, left)})
 	}
 	return part.body(), false
 }

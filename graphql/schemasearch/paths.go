@@ -169,11 +169,6 @@ func (g *graph) root(def *ast.Definition) *ast.Definition {
 	}
 }
 
-// mutated tells whether the way to a type starts at Mutation.
-func (g *graph) mutated(def *ast.Definition) bool {
-	return g.schema.Mutation != nil && g.schema.Mutation != g.schema.Query && g.root(def) == g.schema.Mutation
-}
-
 // item is a type that waits to be settled.
 type item struct {
 	name string

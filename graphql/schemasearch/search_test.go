@@ -387,3 +387,34 @@ func FuzzSearch(f *testing.F) {
 		}
 	})
 }
+
+// Of an input type that is too large, what fits is shown and the rest counted.
+func TestLargeInput(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("type Query { find(where: Where, id: ID!): Int }\ninput Where {\n")
+	for i := range 200 {
+		fmt.Fprintf(&b, "  \"A condition.\"\n  condition%d: String\n", i)
+	}
+	b.WriteString("}\n")
+	x := New(mustLoad(t, b.String()), Options{})
+	a := x.Search([]string{"find"}, 1500)
+	check(t, x, a, 1500)
+	shown := strings.Count(a.SDL, "  condition")
+	if remark := fmt.Sprintf("  # and %d more; inspect Where\n}", 200-shown); shown < 10 || !strings.Contains(a.SDL, remark) {
+		t.Errorf("it lacks %q:\n%s", remark, a.SDL)
+	}
+	if whole := x.Search([]string{"find"}, 30000); strings.Contains(whole.SDL, "#") || !strings.Contains(whole.SDL, "A condition.") {
+		t.Errorf("with enough room it is\n%s", whole.SDL)
+	}
+}
+
+func TestSubscriptionsAreNotExecutable(t *testing.T) {
+	x := New(mustLoad(t, "type Query { price: Int } type Subscription { price: Int ticks: Tick } type Tick { bid: Float }"), Options{})
+	a := x.Search([]string{"bid"}, 0)
+	if len(a.Paths) != 1 || !a.Paths[0].NotExecutable || !strings.HasPrefix(a.Text(), "# Subscription.ticks.bid - not executable here\n") {
+		t.Errorf("it is\n%s", a.Text())
+	}
+	if a := x.Search([]string{"price"}, 0); a.Paths[0].Path != "Query.price" || a.Paths[0].NotExecutable || !a.Paths[1].NotExecutable {
+		t.Errorf("the paths are %+v", a.Paths)
+	}
+}

@@ -1,6 +1,7 @@
 package schemasearch
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -24,6 +25,7 @@ type part struct {
 	interfaces []string
 	members    []string // of a union
 	lines      []line   // fields or enum values
+	partial    bool     // not all of them are there, which is to be said
 	at         map[string]int
 }
 
@@ -38,6 +40,8 @@ type piece struct {
 	member string
 	// line is a field or enum value; its text ends the line.
 	line line
+	// partial asks to say how many members are missing.
+	partial bool
 }
 
 func newSheet(s *ast.Schema, room int) *sheet {
@@ -89,6 +93,9 @@ func (s *sheet) cost(p piece, opened map[string]int) int {
 	if p.member != "" && !slices.Contains(have.members, p.member) {
 		cost += len(" | ") + len(p.member)
 	}
+	if p.partial && !have.partial {
+		cost += len(remainder(p.def, 100000))
+	}
 	if p.line.name == "" {
 		return cost
 	}
@@ -115,6 +122,7 @@ func (s *sheet) add(p piece) {
 	if p.member != "" && !slices.Contains(have.members, p.member) {
 		have.members = append(have.members, p.member)
 	}
+	have.partial = have.partial || p.partial
 	if p.line.name == "" {
 		return
 	}
@@ -169,11 +177,19 @@ func (s *sheet) body() string {
 			for _, l := range p.lines {
 				b.WriteString(l.text)
 			}
+			if missing := len(p.def.Fields) + len(p.def.EnumValues) - len(p.lines); p.partial && missing > 0 {
+				b.WriteString(remainder(p.def, missing))
+			}
 			b.WriteByte('}')
 		}
 		b.WriteByte('\n')
 	}
 	return b.String()
+}
+
+// remainder says how many members of a type are missing.
+func remainder(def *ast.Definition, n int) string {
+	return fmt.Sprintf("  # and %d more; inspect %s\n", n, def.Name)
 }
 
 // roots is the definition of the schema, if its roots are not called as usual
