@@ -185,6 +185,36 @@ func TestSchemaFile(t *testing.T) {
 	}
 }
 
+// What the endpoint itself finds wrong with a document, since its schema has
+// moved on, is answered with what we know of the types it names; what has
+// nothing to do with the schema is not.
+func TestErrorsOfTheEndpoint(t *testing.T) {
+	var answer atomic.Value
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, answer.Load().(string))
+	}))
+	defer web.Close()
+	file := filepath.Join(t.TempDir(), "schema.graphql")
+	if err := os.WriteFile(file, []byte("type Query { account: Account } type Account { iban: String bic: String }"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g := open(t, quiet(), gateway.Config{Name: "a", URL: web.URL, SchemaFile: file, Documents: execute.Read, Explore: true})
+	if err := g.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for body, want := range map[string]string{
+		`{"errors":[{"message":"Cannot query field \"iban\" on type \"Account\"."}]}`:                          "type Account {\n  iban: String\n  bic: String\n}\n",
+		`{"errors":[{"message":"the database is down"}]}`:                                                      "",
+		`{"data":{"account":{"iban":null}},"errors":[{"message":"\"Account\" is locked","path":["account"]}]}`: "",
+	} {
+		answer.Store(body)
+		got, err := g.Execute(t.Context(), gateway.ExecuteQuery{Document: "{ account { iban } }"})
+		if err != nil || !got.Failed() || got.SDL != want {
+			t.Errorf("%s: SDL %q, error %v", body, got.SDL, err)
+		}
+	}
+}
+
 // A call that comes while the schema is loaded for the first time waits for it.
 func TestWaitsForTheFirstSchema(t *testing.T) {
 	demo, err := api.New()
