@@ -457,12 +457,23 @@ func TestFullRunReadsAllAndEmbedsNothingTwice(t *testing.T) {
 
 func TestDryRunChangesNothing(t *testing.T) {
 	w := newWorld(t, 12)
+	r, err := w.run(indexer.Options{DryRun: true})
+	if err != nil || r.Pages != (search.PageCounts{New: 12}) || len(w.model.texts) != 0 {
+		t.Errorf("dry run of a new source: %+v, %v, embedded %q", r, err, w.model.texts)
+	}
+	reader, err := w.store.Reader(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if infos, err := reader.Sources(t.Context()); err != nil || len(infos) != 0 {
+		t.Errorf("it left %+v, %v", infos, err)
+	}
 	w.mustRun()
 	before := maps.Clone(w.site.pages)
 	_, was := w.live()
 	w.site.pages["p00"] = "Changed."
 	delete(w.site.pages, "p01")
-	r, err := w.run(indexer.Options{DryRun: true})
+	r, err = w.run(indexer.Options{DryRun: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -378,9 +378,6 @@ func (r *run) write(ctx context.Context, p page, vectors map[string][]float32) e
 // reconcile decides on the live pages that the crawl did not meet: a complete
 // crawl removes them, any other keeps them.
 func (r *run) reconcile(ctx context.Context) error {
-	if r.live.Generation == 0 {
-		return nil
-	}
 	return r.eachLivePage(ctx, func(p search.PageRecord) error {
 		if r.seen[p.URL] {
 			return nil
@@ -395,6 +392,9 @@ func (r *run) reconcile(ctx context.Context) error {
 }
 
 func (r *run) eachLivePage(ctx context.Context, do func(search.PageRecord) error) error {
+	if r.live.Generation == 0 {
+		return nil
+	}
 	live, after := r.w.Live(), ""
 	for {
 		pages, err := live.Pages(ctx, r.source.Name, "", after, pageBatch)
