@@ -16,11 +16,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"time"
 
 	"github.com/docseek/docseek"
+	"github.com/docseek/docseek/crawler/extract"
 )
 
 // Errors of a crawl that has nothing to say about the site's pages, wrapped
@@ -209,6 +211,10 @@ func (c *Crawler) Crawl(ctx context.Context, src docseek.Source, known func(url 
 ) (Summary, error) {
 	if known == nil {
 		known = func(string) (Known, bool) { return Known{}, false }
+	}
+	// A selector that is none would fail on every page.
+	if _, _, err := extract.Extract(docseek.Page{URL: "https://docs.example/", ContentType: "text/html"}, extract.Options{Content: src.Content}); err != nil {
+		return Summary{}, fmt.Errorf("%w: %w", err, ErrSource)
 	}
 	return c.crawl(ctx, src, known, visit)
 }

@@ -95,6 +95,7 @@ func TestBadSources(t *testing.T) {
 		"bad base":       {docseek.Source{Start: dir, BaseURL: "ftp://x/"}, crawler.ErrSource},
 		"bad scheme":     {docseek.Source{Start: "ftp://docs.example/"}, crawler.ErrSource},
 		"no host":        {docseek.Source{Start: "https://"}, crawler.ErrSource},
+		"bad selector":   {docseek.Source{Start: "https://docs.example/", Content: "main[["}, crawler.ErrSource},
 		"bad pattern":    {docseek.Source{Start: "https://docs.example/", Exclude: []string{strings.Repeat("/a", 100)}}, crawler.ErrSource},
 	} {
 		if x := crawl(t, newCrawler(t), tc.src, nil); !errors.Is(x.err, tc.want) {
