@@ -121,6 +121,7 @@ func TestValidate(t *testing.T) {
 		"glob":         {source(func(s *docseek.Source) { s.Include = []string{"docs/**"} }), `sources[0].include[0]: must begin with "/"`},
 		"two versions": {source(func(s *docseek.Source) { s.Version = docseek.Version{Label: "1", FromPath: "/{version}/**"} }), "sources[0].version.label: and version.from_path"},
 		"pattern":      {source(func(s *docseek.Source) { s.Version = docseek.Version{FromPath: "/docs/**"} }), "sources[0].version.from_path: must hold {version} once"},
+		"segment":      {source(func(s *docseek.Source) { s.Version = docseek.Version{FromPath: "/v{version}/**"} }), "as a whole segment"},
 		"browser":      {source(func(s *docseek.Source) { s.Render = "always" }), "sources[0].render: always needs a browser"},
 		"robots":       {source(func(s *docseek.Source) { s.Robots = "no" }), `sources[0].robots: must be obey or ignore (got "no")`},
 		"header":       {source(func(s *docseek.Source) { s.Headers = map[string]string{"A": "b\r\nc: d"} }), `"A" is no valid header`},

@@ -89,7 +89,7 @@ func (v *validator) source(at string, s docseek.Source) {
 	if s.Version.Label != "" && s.Version.FromPath != "" {
 		v.fault(at+"version.label", "and version.from_path exclude each other; for pages that the pattern does not match there is version.current")
 	}
-	if p := s.Version.FromPath; p != "" && strings.Count(p, "{version}") != 1 {
+	if p := s.Version.FromPath; p != "" && (strings.Count(p, "{version}") != 1 || !slices.Contains(strings.Split(p, "/"), "{version}")) {
 		v.fault(at+"version.from_path", "must hold {version} once, as a whole segment (got %q)", p)
 	}
 	if s.Version.Current != "" && s.Version.FromPath == "" {
