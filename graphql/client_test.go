@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -206,14 +207,14 @@ func TestClientFailures(t *testing.T) {
 		<-gone
 	})
 	t.Run("connection lost after it was sent", func(t *testing.T) {
-		requests := 0
+		var requests atomic.Int64
 		c := serve(t, func(http.ResponseWriter, *http.Request) {
-			requests++
+			requests.Add(1)
 			panic(http.ErrAbortHandler)
 		})
 		_, err := c.Do(t.Context(), Request{Query: "mutation {a}"})
-		if failure, ok := errors.AsType[*CallError](err); !ok || !failure.Sent || requests != 1 {
-			t.Errorf("the failure is %v after %d requests", err, requests)
+		if failure, ok := errors.AsType[*CallError](err); !ok || !failure.Sent || requests.Load() != 1 {
+			t.Errorf("the failure is %v after %d requests", err, requests.Load())
 		}
 	})
 	t.Run("nobody listens", func(t *testing.T) {
