@@ -471,6 +471,9 @@ func TestDryRunChangesNothing(t *testing.T) {
 	w.mustRun()
 	before := maps.Clone(w.site.pages)
 	_, was := w.live()
+	if r, err = w.run(indexer.Options{DryRun: true}); err != nil || r.Outcome != search.Unchanged || r.Generation != was.Generation {
+		t.Errorf("dry run of an unchanged site: %+v, %v", r, err)
+	}
 	w.site.pages["p00"] = "Changed."
 	delete(w.site.pages, "p01")
 	r, err = w.run(indexer.Options{DryRun: true})

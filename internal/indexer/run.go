@@ -449,12 +449,15 @@ func (r *run) commit(ctx context.Context) error {
 	r.report.Outcome = search.Published
 	r.report.Reasons = r.tally.reasons()
 	r.report.Seconds = r.now().Sub(r.report.Started).Seconds()
-	if r.options.DryRun {
-		return nil
-	}
-	if !r.changed && sameSettings(r.live.Source, r.source) {
+	unchanged := !r.changed && sameSettings(r.live.Source, r.source)
+	if unchanged {
 		r.report.Outcome = search.Unchanged
 		r.report.Generation = r.live.Generation
+	}
+	switch {
+	case r.options.DryRun:
+		return nil
+	case unchanged:
 		if err := r.w.Finish(ctx, r.report); err != nil {
 			return fmt.Errorf("record the run: %w", err)
 		}
