@@ -16,8 +16,6 @@ type Style struct {
 	Describe int
 	// Arguments says that the arguments of fields have their descriptions too.
 	Arguments bool
-	// Member says which fields or enum values are printed; nil prints all.
-	Member func(name string) bool
 }
 
 // maxReason is the most characters of why something is deprecated, where it is
@@ -131,16 +129,14 @@ func (s Style) AppendType(b []byte, def *ast.Definition) []byte {
 	}
 	open := " {\n"
 	for _, f := range def.Fields {
-		if !strings.HasPrefix(f.Name, "__") && (s.Member == nil || s.Member(f.Name)) {
+		if !strings.HasPrefix(f.Name, "__") {
 			b = s.AppendField(append(b, open...), f)
 			open = ""
 		}
 	}
 	for _, v := range def.EnumValues {
-		if s.Member == nil || s.Member(v.Name) {
-			b = s.AppendEnumValue(append(b, open...), v)
-			open = ""
-		}
+		b = s.AppendEnumValue(append(b, open...), v)
+		open = ""
 	}
 	if open == "" {
 		b = append(b, '}')

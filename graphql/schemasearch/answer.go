@@ -69,7 +69,10 @@ const note = "# Types have only what these paths need; inspect a type for the re
 
 // Text is the answer as SDL with remarks: the paths before it, the best first,
 // and what is left out after it. It is never longer than asked for.
-func (a Answer) Text() string {
+func (a Answer) Text() string { return cut(a.whole(), a.maxChars) }
+
+// whole is the text, however long.
+func (a Answer) whole() string {
 	var b strings.Builder
 	for _, p := range a.Paths {
 		b.WriteString(pathLine(p))
@@ -84,7 +87,7 @@ func (a Answer) Text() string {
 	if a.Hint != "" {
 		b.WriteString("# " + a.Hint + "\n")
 	}
-	return cut(b.String(), a.maxChars)
+	return b.String()
 }
 
 func pathLine(p Path) string {
@@ -224,9 +227,7 @@ func (x *Index) examples(a *Answer, left []int32) {
 		}
 		before := a.Omitted.Examples
 		a.Omitted.Examples = append(slices.Clone(before), name)
-		longer := *a
-		longer.maxChars = math.MaxInt
-		if utf8.RuneCountInString(longer.Text())+len(note) > a.maxChars {
+		if utf8.RuneCountInString(a.whole()) > a.maxChars {
 			a.Omitted.Examples = before
 			return
 		}
