@@ -1,6 +1,7 @@
 package search_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -137,4 +138,23 @@ func TestListPages(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// The list that was asked for is there in JSON, if empty, and the other is not.
+func TestEmptyListsInJSON(t *testing.T) {
+	store := newMemory(clock)
+	e := search.NewEngine(store, withModel(concepts{}))
+	wantJSON := func(q search.ListQuery, want string) {
+		t.Helper()
+		listing, err := e.List(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := json.Marshal(listing); err != nil || string(got) != want {
+			t.Errorf("%+v: %s, %v; want %s", q, got, err, want)
+		}
+	}
+	wantJSON(search.ListQuery{}, `{"sources":[]}`)
+	fill(t, store, "docs", meaning, one(base+"a", "A", "text"))
+	wantJSON(search.ListQuery{Source: "docs", PathPrefix: "/nowhere"}, `{"pages":[]}`)
 }

@@ -110,8 +110,8 @@ type ListQuery struct {
 
 // Listing is either the sources or the pages of one source.
 type Listing struct {
-	Sources    []SourceStatus `json:"sources,omitempty"`
-	Pages      []PageLink     `json:"pages,omitempty"`
+	Sources    []SourceStatus `json:"sources,omitzero"`
+	Pages      []PageLink     `json:"pages,omitzero"`
 	NextCursor string         `json:"next_cursor,omitempty"`
 }
 
