@@ -6,3 +6,4 @@ shared=${1:?usage: check-shared.sh SHARED}
 sites=.cache/sites
 bash "$shared/eval/fetch-sites.sh" "$sites" >/dev/null
 python3 scripts/checksites.py ./docseek "$sites" "$shared/eval/questions" --floor hybrid:0.60:0.79 griffe gatekeeper-vitepress
+scripts/check-schemas.sh "$shared/schemas"
