@@ -20,12 +20,13 @@ import (
 	"github.com/docseek/docseek/search"
 	"github.com/docseek/docseek/search/lexical"
 	"github.com/docseek/docseek/search/local"
+	"github.com/docseek/docseek/search/qdrant"
 )
 
 // parts are the rooms put together for one command.
 type parts struct {
 	config  config.Config
-	store   *local.Store
+	store   search.Store
 	log     *slog.Logger
 	dir     string
 	builtin func() (*builtin.Model, error)
@@ -40,13 +41,25 @@ func (a *app) assemble(ctx context.Context, c config.Config) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := local.Open(ctx, filepath.Join(dir, "index"), local.Options{Logger: a.log})
+	store, err := a.openStore(ctx, c.Store, dir)
 	if err != nil {
 		return nil, fmt.Errorf("open the index: %w", err)
 	}
 	p := a.newParts(c)
 	p.store, p.dir = store, dir
 	return p, nil
+}
+
+// openStore opens the store that is configured; dir is the data directory.
+func (a *app) openStore(ctx context.Context, c config.Store, dir string) (search.Store, error) {
+	if c.Kind == config.Local {
+		return local.Open(ctx, filepath.Join(dir, "index"), local.Options{Logger: a.log})
+	}
+	return qdrant.Open(qdrant.Options{
+		URL: c.URL, APIKey: c.APIKey.Reveal(), Collection: c.Collection,
+		Shards: uint32(c.Shards), Replicas: uint32(c.Replicas),
+		Quantization: qdrant.Quantization(c.Quantization), OnDisk: c.OnDisk, Logger: a.log,
+	})
 }
 
 // newParts are the parts that need no index.

@@ -23,6 +23,7 @@ import (
 	"github.com/docseek/docseek/internal/config"
 	"github.com/docseek/docseek/internal/indexer"
 	"github.com/docseek/docseek/search"
+	"github.com/docseek/docseek/search/qdrant"
 )
 
 // The exit codes; docs/cli.md lists them.
@@ -116,7 +117,7 @@ func exitCode(err error) int {
 		return exitLocked
 	case errors.As(err, &refused):
 		return exitRefused
-	case errors.Is(err, crawler.ErrUnreachable), errors.As(err, &model) && (model.Temporary || model.Status == 0),
+	case errors.Is(err, crawler.ErrUnreachable), errors.Is(err, qdrant.ErrUnreachable), errors.As(err, &model) && (model.Temporary || model.Status == 0),
 		errors.As(err, &call) && call.Kind == execute.Unreachable, errors.As(err, &address):
 		return exitUnreachable
 	default:
@@ -160,7 +161,7 @@ upstream cannot be reached · 5 run refused · 6 another run holds the lock.`,
 	f.BoolVar(&a.json, "json", false, "print data as JSON")
 	root.AddCommand(
 		a.demoCommand(), a.serveCommand(), a.reindexCommand(), a.searchCommand(), a.readCommand(), a.statusCommand(),
-		a.rollbackCommand(), a.graphqlCommand(), a.crawlCommand(), a.evalCommand(), a.embedCommand(), a.configCommand(), a.versionCommand(),
+		a.rollbackCommand(), a.migrateCommand(), a.graphqlCommand(), a.crawlCommand(), a.evalCommand(), a.embedCommand(), a.configCommand(), a.versionCommand(),
 	)
 	for _, c := range root.Commands() {
 		wrapArgs(c)
