@@ -125,8 +125,8 @@ func syntaxFault(text string, err error) Fault {
 	return Fault{Message: err.Error()}
 }
 
-// validate holds the document to the schema (GraphQL spec, October 2021, §5).
-func (d document) validate(schema *ast.Schema) []Fault {
+// rootless finds the operations of a kind that the schema does not have.
+func (d document) rootless(schema *ast.Schema) []Fault {
 	var faults []Fault
 	missing := map[ast.Operation]bool{ast.Mutation: schema.Mutation == nil, ast.Subscription: schema.Subscription == nil, ast.Query: schema.Query == nil}
 	noun := map[ast.Operation]string{ast.Query: "queries", ast.Mutation: "mutations", ast.Subscription: "subscriptions"}
@@ -135,6 +135,12 @@ func (d document) validate(schema *ast.Schema) []Fault {
 			faults = append(faults, faultAt(operation.Position, "the schema has no %s", noun[operation.Operation]))
 		}
 	}
+	return shorten(faults)
+}
+
+// validate holds the document to the schema (GraphQL spec, October 2021, §5).
+func (d document) validate(schema *ast.Schema) []Fault {
+	faults := d.rootless(schema)
 	if len(faults) > 0 {
 		return faults
 	}

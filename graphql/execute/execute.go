@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -68,7 +69,7 @@ type Options struct {
 
 // Executor runs documents. Its methods may be called concurrently.
 type Executor struct {
-	Options
+	options Options
 }
 
 // New makes an executor.
@@ -90,7 +91,7 @@ func New(o Options) (*Executor, error) {
 	if o.Wait <= 0 {
 		o.Wait = defaultWait
 	}
-	return &Executor{Options: o}, nil
+	return &Executor{options: o}, nil
 }
 
 // Validation says whether a document is valid, and if not, why.
@@ -105,7 +106,7 @@ type Validation struct {
 func (e *Executor) Validate(schema *ast.Schema, text string) Validation {
 	d, faults := e.check(schema, text)
 	v := Validation{Valid: len(faults) == 0, Errors: e.shown(faults)}
-	if !v.Valid || e.Policy == None {
+	if !v.Valid || e.options.Policy == None {
 		return v
 	}
 	for _, operation := range d.tree.Operations {
@@ -119,7 +120,7 @@ func (e *Executor) Validate(schema *ast.Schema, text string) Validation {
 
 // check parses and validates.
 func (e *Executor) check(schema *ast.Schema, text string) (document, []Fault) {
-	d, faults := parse(text, e.Limits)
+	d, faults := parse(text, e.options.Limits)
 	if len(faults) > 0 {
 		return d, faults
 	}
@@ -130,7 +131,7 @@ func (e *Executor) check(schema *ast.Schema, text string) (document, []Fault) {
 func (e *Executor) shown(faults []Fault) []Fault {
 	out := make([]Fault, len(faults))
 	for i, f := range faults {
-		if e.NoIntrospection {
+		if e.options.NoIntrospection {
 			f.Suggestions = nil
 		}
 		out[i] = f
@@ -146,8 +147,9 @@ type Query struct {
 	OperationName string
 	// Variables is a JSON object, a JSON text of one, null or nothing.
 	Variables json.RawMessage
-	// Header holds headers of the caller to send, by an allow-list already.
-	Header map[string][]string
+	// Header is sent with the request; of a caller's headers, only those that
+	// may be sent on belong in it.
+	Header http.Header
 }
 
 // Answer is what an execution gave.
@@ -169,10 +171,13 @@ func (a Answer) Failed() bool { return len(a.Errors) > 0 }
 // not valid come back as the answer's errors, with nothing sent. The error is
 // an [*Error], or the context's.
 func (e *Executor) Execute(ctx context.Context, schema *ast.Schema, q Query) (Answer, error) {
-	if e.Policy == None {
+	if e.options.Policy == None {
 		return Answer{}, refuse("documents are not executed here (documents: none)")
 	}
-	d, faults := parse(q.Document, e.Limits)
+	d, faults := parse(q.Document, e.options.Limits)
+	if len(faults) == 0 {
+		faults = d.rootless(schema)
+	}
 	if len(faults) > 0 {
 		return e.invalid(faults), nil
 	}
@@ -194,8 +199,8 @@ func (e *Executor) Execute(ctx context.Context, schema *ast.Schema, q Query) (An
 	if err != nil {
 		return Answer{}, err
 	}
-	if size := len(text) + len(variables); size > e.Limits.Request {
-		return Answer{}, refuse("the request has %d bytes; at most %d are allowed", size, e.Limits.Request)
+	if size := len(text) + len(variables); size > e.options.Limits.Request {
+		return Answer{}, refuse("the request has %d bytes; at most %d are allowed", size, e.options.Limits.Request)
 	}
 	return e.send(ctx, operation.Operation == ast.Mutation, graphql.Request{
 		Query: text, OperationName: operation.Name, Variables: variables, Header: q.Header,
@@ -205,7 +210,7 @@ func (e *Executor) Execute(ctx context.Context, schema *ast.Schema, q Query) (An
 // allow holds a document to the policy. Where only queries are allowed, no
 // other operation may stand in the document at all.
 func (e *Executor) allow(d document, selected *ast.OperationDefinition) error {
-	if e.Policy == Read {
+	if e.options.Policy == Read {
 		for _, operation := range d.tree.Operations {
 			if operation.Operation == ast.Mutation {
 				return refuse("%s is not executed: only queries are allowed here (documents: read)", title(operation))
@@ -220,7 +225,7 @@ func (e *Executor) allow(d document, selected *ast.OperationDefinition) error {
 	if directive := d.incremental(selected); directive != "" {
 		return refuse("incremental delivery is unsupported: leave @%s out", directive)
 	}
-	if e.NoIntrospection && d.introspects(selected) {
+	if e.options.NoIntrospection && d.introspects(selected) {
 		return refuse("the schema is not shown here: leave __schema and __type out")
 	}
 	return nil
@@ -233,21 +238,21 @@ func (e *Executor) invalid(faults []Fault) Answer {
 // send sends a request: a query up to Tries times while that may help, a
 // mutation once.
 func (e *Executor) send(ctx context.Context, mutation bool, request graphql.Request) (Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, e.Limits.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, e.options.Limits.Timeout)
 	defer cancel()
 	if mutation {
-		response, err := e.Caller.Do(ctx, request)
+		response, err := e.options.Caller.Do(ctx, request)
 		if err != nil {
 			return Answer{}, explain(ctx, true, err)
 		}
 		return answerOf(response), nil
 	}
 	wait := backoff.NewExponentialBackOff()
-	wait.InitialInterval, wait.Multiplier = e.Wait, 2
+	wait.InitialInterval, wait.Multiplier = e.options.Wait, 2
 	var last graphql.Response
 	var failure error
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		last, failure = e.Caller.Do(ctx, request)
+		last, failure = e.options.Caller.Do(ctx, request)
 		again, after := transient(ctx, last, failure)
 		switch {
 		case !again:
@@ -259,10 +264,10 @@ func (e *Executor) send(ctx context.Context, mutation bool, request graphql.Requ
 		}
 	},
 		backoff.WithBackOff(wait),
-		backoff.WithMaxTries(uint(e.Tries)),
-		backoff.WithMaxElapsedTime(e.Limits.Timeout),
+		backoff.WithMaxTries(uint(e.options.Tries)),
+		backoff.WithMaxElapsedTime(e.options.Limits.Timeout),
 		backoff.WithNotify(func(_ error, wait time.Duration) {
-			e.Log.LogAttrs(ctx, slog.LevelWarn, "a query will be sent again",
+			e.options.Log.LogAttrs(ctx, slog.LevelWarn, "a query will be sent again",
 				slog.Duration("wait", wait), slog.Int("status", status(last, failure)), slog.Any("error", failure))
 		}),
 	)

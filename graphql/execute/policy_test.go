@@ -119,6 +119,10 @@ func TestSchemaWithoutMutations(t *testing.T) {
 	if err != nil || len(answer.Errors) != 1 || answer.Errors[0].Message != "the schema has no mutations" {
 		t.Errorf("answer %+v, error %v", answer, err)
 	}
+	answer, err = executor(t, u.URL, nil).Execute(t.Context(), schema, execute.Query{Document: `mutation { x }`})
+	if err != nil || len(answer.Errors) != 1 || answer.Errors[0].Message != "the schema has no mutations" {
+		t.Errorf("where only queries are allowed: answer %+v, error %v", answer, err)
+	}
 	if answer, err = e.Execute(t.Context(), schema, execute.Query{Document: `{ a }`}); err != nil || answer.Failed() {
 		t.Errorf("answer %+v, error %v", answer, err)
 	}
