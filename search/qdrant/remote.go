@@ -17,6 +17,7 @@ import (
 	"github.com/qdrant/go-client/qdrant"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 )
 
@@ -55,8 +56,8 @@ func dial(o Options) (remote, error) {
 	}
 	port := defaultPort
 	if u.Port() != "" {
-		if port, err = strconv.Atoi(u.Port()); err != nil {
-			return remote{}, fmt.Errorf("read the port of the Qdrant server: %w", err)
+		if port, err = strconv.Atoi(u.Port()); err != nil || port < 1 || port > 65535 {
+			return remote{}, fmt.Errorf("the port of the Qdrant server must be 1 to 65535 (got %q)", u.Port())
 		}
 	}
 	secure := u.Scheme == "https"
@@ -66,9 +67,12 @@ func dial(o Options) (remote, error) {
 			slog.String("url", u.Redacted()))
 	}
 	config := &qdrant.Config{
-		Host: u.Hostname(), Port: port, APIKey: o.APIKey, UseTLS: secure, TLSConfig: o.TLS,
-		SkipCompatibilityCheck: true, // asked for in prepare, with the store's own logger
-		GrpcOptions:            []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxReceive))},
+		Host: u.Hostname(), Port: port, UseTLS: secure, TLSConfig: o.TLS,
+		SkipCompatibilityCheck: true, // the version is asked for in prepare
+		GrpcOptions: []grpc.DialOption{
+			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxReceive)),
+			grpc.WithChainUnaryInterceptor(withKey(o.APIKey)),
+		},
 	}
 	if secure && config.TLSConfig == nil {
 		config.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
@@ -78,6 +82,17 @@ func dial(o Options) (remote, error) {
 		return remote{}, fmt.Errorf("prepare the connection to %s: %w", u.Redacted(), err)
 	}
 	return remote{Client: client, address: net.JoinHostPort(u.Hostname(), strconv.Itoa(port)), patience: readPatience, attempt: readAttempt}, nil
+}
+
+// withKey sends the key with every request. The library's own way logs a warning
+// for each connection that is not encrypted, also within one machine.
+func withKey(key string) grpc.UnaryClientInterceptor {
+	return func(ctx context.Context, method string, request, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		if key != "" {
+			ctx = metadata.AppendToOutgoingContext(ctx, "api-key", key)
+		}
+		return invoke(ctx, method, request, reply, cc, opts...)
+	}
 }
 
 // private reports whether an address stays on the machine or the local network.
