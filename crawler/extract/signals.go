@@ -15,29 +15,32 @@ import (
 // Signals are what a page says about itself beside its content.
 type Signals struct {
 	// Canonical is the absolute URL of rel=canonical; empty if there is none.
-	Canonical string
+	Canonical string `json:"canonical"`
 	// Language is the BCP 47 tag that the page declares, in lower case.
-	Language string
+	Language string `json:"language"`
 	// Alternates maps hreflang tags, in lower case, to absolute URLs.
-	Alternates map[string]string
+	Alternates map[string]string `json:"alternates"`
 	// NoIndex and NoFollow are from the robots meta tag.
-	NoIndex, NoFollow bool
+	NoIndex  bool `json:"no_index"`
+	NoFollow bool `json:"no_follow"`
 	// NeedsJS says that the page is an empty shell which scripts fill.
-	NeedsJS bool
+	NeedsJS bool `json:"needs_js"`
 	// NotFound says that the page calls itself a missing one.
-	NotFound bool
+	NotFound bool `json:"not_found"`
 	// Refresh is the absolute URL of a meta refresh to another page.
-	Refresh string
+	Refresh string `json:"refresh"`
 	// LoginForm says that the page asks for a password.
-	LoginForm bool
+	LoginForm bool `json:"login_form"`
 	// VisibleChars counts the characters that a reader of the page sees, KeptChars
 	// those of the main content, LinkChars those of them inside links. White
 	// space does not count.
-	VisibleChars, KeptChars, LinkChars int
+	VisibleChars int `json:"visible_chars"`
+	KeptChars    int `json:"kept_chars"`
+	LinkChars    int `json:"link_chars"`
 	// TooDeep says that elements nested too deep were flattened; their text is kept.
-	TooDeep bool
+	TooDeep bool `json:"too_deep"`
 	// Truncated says that the page has more bytes, tags or sections than are read.
-	Truncated bool
+	Truncated bool `json:"truncated"`
 }
 
 // Listing reports whether the page's content is made of links: an index, a table
