@@ -86,7 +86,7 @@ func TestPageNamesThePublicURL(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, body := exchange(t, "GET", serve(t, s)+"/", nil, "")
+	response, body := exchange(t, "GET", serve(t, s)+"/", map[string]string{"Host": "mcp.example.com"}, "")
 	if !strings.Contains(body, "https://mcp.example.com/mcp") || strings.Contains(body, "127.0.0.1") {
 		t.Errorf("the page names another address:\n%s", body)
 	}

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -33,7 +34,7 @@ type Options struct {
 	// caller's query text. It is needed.
 	Log *slog.Logger
 	// PublicURL is the address that clients reach the server under, without
-	// /mcp; empty means the address of the request.
+	// /mcp; empty means the address of the request. Its host is allowed.
 	PublicURL string
 	// AllowedHosts and AllowedOrigins are the host names (without port) and the
 	// web origins that may be asked for, beside loopback on loopback
@@ -100,7 +101,11 @@ func New(opts Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lay out the routes: %w", err)
 	}
-	guard := middleware.Guard{Hosts: opts.AllowedHosts, Origins: opts.AllowedOrigins}
+	public, err := url.Parse(opts.PublicURL)
+	if err != nil {
+		return nil, fmt.Errorf("read the public URL: %w", err)
+	}
+	guard := middleware.Guard{Hosts: opts.AllowedHosts, Public: public.Hostname(), Origins: opts.AllowedOrigins}
 	s.http = middleware.Chain(routes,
 		middleware.RequestID, middleware.WriteTimeout(writeTimeout), middleware.Recover(opts.Log), guard.Wrap)
 	return s, nil

@@ -17,8 +17,11 @@ type Guard struct {
 	// Loopback names are always right on a loopback connection. On other
 	// connections every name is right while the list is empty.
 	Hosts []string
+	// Public is the host of the address that clients are told, if there is one: it
+	// is right on every connection, since a proxy on this machine passes it on.
+	Public string
 	// Origins are the web origins ("https://app.example.com") whose pages may
-	// call the server. An origin on one of Hosts, or a loopback origin on a
+	// call the server. An origin on one of Hosts or on Public, or a loopback origin on a
 	// loopback connection, may call it too.
 	Origins []string
 }
@@ -68,6 +71,9 @@ func (g Guard) originAllowed(origin string, local bool) bool {
 }
 
 func (g Guard) listed(host string) bool {
+	if g.Public != "" && strings.EqualFold(host, g.Public) {
+		return true
+	}
 	return slices.ContainsFunc(g.Hosts, func(h string) bool { return strings.EqualFold(h, host) })
 }
 

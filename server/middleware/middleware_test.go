@@ -21,6 +21,7 @@ func ok(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok")
 func TestGuard(t *testing.T) {
 	const loopback, public = "127.0.0.1:8080", "203.0.113.7:443"
 	open := Guard{}
+	published := Guard{Public: "mcp.example.com"}
 	listed := Guard{Hosts: []string{"mcp.example.com"}, Origins: []string{"https://app.example.com"}}
 	for _, test := range []struct {
 		name        string
@@ -48,6 +49,10 @@ func TestGuard(t *testing.T) {
 		{"public without a list", open, public, "anything.example", nil, 200},
 		{"page on public without a list", open, public, "evil.example", []string{"http://evil.example"}, 403},
 		{"loopback page on public", open, public, "mcp.example.com", []string{"http://localhost"}, 403},
+		{"public host through a local proxy", published, loopback, "MCP.example.com", nil, 200},
+		{"page of the public host", published, loopback, "mcp.example.com", []string{"https://mcp.example.com"}, 200},
+		{"rebound name beside the public host", published, loopback, "evil.example", nil, 403},
+		{"a probe by address beside the public host", published, public, "203.0.113.7:443", nil, 200},
 		{"listed host", listed, public, "MCP.example.com:443", nil, 200},
 		{"unlisted host", listed, public, "203.0.113.7", nil, 403},
 		{"loopback host on public", listed, public, "localhost", nil, 403},
