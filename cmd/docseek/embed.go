@@ -110,6 +110,9 @@ func writeVector(ctx context.Context, s *embed.Service, lines *json.Encoder, tex
 		if err != nil {
 			return err
 		}
+		if len(result.Refused) > 0 {
+			return fmt.Errorf("embed %.40q: %w", text, result.Refused[0].Err)
+		}
 		vector = result.Vectors[0]
 	}
 	return lines.Encode(struct {
