@@ -46,7 +46,7 @@ type Store struct {
 	log  *slog.Logger
 	keep time.Duration
 	dot  func(x, y []float32) float32
-	sums sync.Pool // of *[]float64 with a zero per row of a segment
+	sums sync.Pool // of *[1 << 16]float64: a zero per row of a segment
 
 	current atomic.Pointer[snapshot]
 	loading sync.Mutex // held to replace current
