@@ -28,8 +28,14 @@ var serverAddress string
 // made counts the indexes that tests made.
 var made atomic.Int64
 
+// TestMain starts the server, and lets the test binary be the process that is
+// killed.
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
+		if os.Getenv(childPrefix) != "" {
+			fmt.Fprintln(os.Stderr, child())
+			return 1
+		}
 		serverAddress = os.Getenv("DOCSEEK_TEST_QDRANT")
 		if serverAddress == "" {
 			dir, err := os.MkdirTemp("", "qdrant")

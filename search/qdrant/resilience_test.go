@@ -1,0 +1,679 @@
+//go:build qdrant
+
+package qdrant
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/qdrant/go-client/qdrant"
+
+	"github.com/docseek/docseek"
+	"github.com/docseek/docseek/search"
+	"github.com/docseek/docseek/search/lexical"
+	"github.com/docseek/docseek/search/local"
+)
+
+const (
+	childPrefix   = "DOCSEEK_TEST_CHILD_PREFIX"
+	childRevision = "DOCSEEK_TEST_CHILD_REVISION"
+	childPaced    = "DOCSEEK_TEST_CHILD_PACED" // wait for a line on stdin after each step
+
+	sitePages  = 5
+	siteChunks = 3
+	shortTerm  = 1500 * time.Millisecond
+)
+
+// child publishes one revision of a site after the other and says what it does.
+func child() error {
+	ctx := context.Background()
+	revision, err := strconv.Atoi(os.Getenv(childRevision))
+	if err != nil {
+		return err
+	}
+	s, err := Open(Options{URL: "http://" + os.Getenv("DOCSEEK_TEST_QDRANT"), Collection: os.Getenv(childPrefix), Term: shortTerm, Keep: time.Nanosecond})
+	if err != nil {
+		return err
+	}
+	for ; ; revision++ {
+		if err := publishRevision(ctx, s, revision, func(step string) {
+			fmt.Println(step, revision)
+			if os.Getenv(childPaced) != "" {
+				_, _ = fmt.Scanln()
+			}
+		}); err != nil {
+			return err
+		}
+	}
+}
+
+// publishRevision writes every page of the site anew, with a page more in every
+// other revision, and without what it buffers standing in the way of a kill.
+func publishRevision(ctx context.Context, s *Store, revision int, say func(step string)) error {
+	w, err := s.Begin(ctx, docseek.Source{Name: "docs"}, "model", true)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = w.Close() }()
+	say("begun")
+	pages := sitePages + revision%2
+	for i := range pages {
+		record, chunks := testPage("docs", i, revision, siteChunks, 8)
+		if err := w.Put(ctx, record, chunks); err != nil {
+			return err
+		}
+		if err := w.(*writer).flush(ctx); err != nil {
+			return err
+		}
+		say("put")
+	}
+	if revision%2 == 0 {
+		if err := w.Remove(ctx, testURL("docs", sitePages)); err != nil {
+			return err
+		}
+	}
+	say("committing")
+	want := search.Counts{Pages: pages, Chunks: pages * siteChunks, Embedded: pages * siteChunks}
+	if err := w.Commit(ctx, want, search.Run{Outcome: search.Published}); err != nil {
+		return err
+	}
+	say("committed")
+	return nil
+}
+
+func testURL(source string, i int) string { return fmt.Sprintf("https://%s.test/p%d", source, i) }
+
+// testPage is a page whose chunks all hold term 1 and say their revision.
+func testPage(source string, i, revision, chunks, dim int) (search.PageRecord, []search.Embedding) {
+	rng := rand.New(rand.NewPCG(uint64(i), uint64(revision)))
+	list := make([]search.Embedding, chunks)
+	for j := range list {
+		list[j] = search.Embedding{
+			Chunk: docseek.Chunk{
+				ID: fmt.Sprintf("%d-%d-%d", i, revision, j), URL: testURL(source, i), Ordinal: j,
+				Text: fmt.Sprintf("revision %d", revision),
+			},
+			Vector:   randomUnit(rng, dim),
+			TextHash: fmt.Sprintf("%064x", (i*1_000_000+revision)*1000+j),
+			Lexical:  lexical.Vector{Terms: []uint32{1, 10 + uint32(i)}, Weights: []float32{1, rng.Float32() + 0.1}},
+		}
+	}
+	return search.PageRecord{URL: testURL(source, i), Hash: strconv.Itoa(revision)}, list
+}
+
+func randomUnit(rng *rand.Rand, dim int) []float32 {
+	v := make([]float32, dim)
+	square := 0.0
+	for i := range v {
+		v[i] = float32(rng.NormFloat64())
+		square += float64(v[i]) * float64(v[i])
+	}
+	for i := range v {
+		v[i] = float32(float64(v[i]) / math.Sqrt(square))
+	}
+	return v
+}
+
+// revisionShown makes sure that a reader shows exactly one revision, and all of it.
+func revisionShown(ctx context.Context, r search.Reader) (int, error) {
+	found, err := r.Candidates(ctx, search.Request{
+		Vectors: map[string][]float32{"model": {1, 0, 0, 0, 0, 0, 0, 0}},
+		Lexical: lexical.Vector{Terms: []uint32{1}, Weights: []float32{1}}, Limit: 1000,
+	})
+	if err != nil {
+		return 0, err
+	}
+	shown := -1
+	for _, c := range append(slices.Clone(found.Lexical), found.Dense...) {
+		var revision int
+		if _, err := fmt.Sscanf(c.Text, "revision %d", &revision); err != nil {
+			return 0, err
+		}
+		if shown >= 0 && revision != shown {
+			return 0, fmt.Errorf("revisions %d and %d are shown together", shown, revision)
+		}
+		shown = revision
+	}
+	if shown < 0 {
+		return 0, errors.New("nothing is shown")
+	}
+	if want := (sitePages + shown%2) * siteChunks; len(found.Lexical) != want || len(found.Dense) != want {
+		return 0, fmt.Errorf("revision %d shows %d and %d chunks, want %d", shown, len(found.Lexical), len(found.Dense), want)
+	}
+	return shown, nil
+}
+
+func startChild(t *testing.T, prefix string, revision int, paced io.Reader) (*exec.Cmd, *bufio.Scanner) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), exe)
+	cmd.Env = append(os.Environ(), childPrefix+"="+prefix, fmt.Sprintf("%s=%d", childRevision, revision), "DOCSEEK_TEST_QDRANT="+serverAddress)
+	if paced != nil {
+		cmd.Env = append(cmd.Env, childPaced+"=1")
+		cmd.Stdin = paced
+	}
+	cmd.Stderr = logged{t}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd, bufio.NewScanner(out)
+}
+
+func mustReader(tb testing.TB, s *Store) search.Reader {
+	tb.Helper()
+	r, err := s.Reader(tb.Context())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return r
+}
+
+func closeStore(tb testing.TB, s *Store) {
+	tb.Helper()
+	if err := s.Close(); err != nil {
+		tb.Error(err)
+	}
+}
+
+// prefixed is options of an index that is dropped after the test.
+func prefixed(t *testing.T) Options {
+	t.Helper()
+	o := Options{Collection: newPrefix(), Term: shortTerm, Keep: time.Nanosecond}
+	t.Cleanup(func() { drop(t, o) })
+	return o
+}
+
+// TestKilled kills a process that publishes revision after revision, at random
+// points: what was live stays live and whole, and the next run takes the source
+// over and leaves nothing behind.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	const kills = 8
+	ctx := t.Context()
+	o := prefixed(t)
+	s := open(t, o)
+	defer closeStore(t, s)
+	if err := publishRevision(ctx, s, 0, func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	revision := 0
+	for kill := range kills {
+		cmd, lines := startChild(t, o.Collection, revision+1, nil)
+		acknowledged, last := revision, ""
+		until := []string{"begun", "put", "committing", "committed"}[kill%4]
+		for n := 1 + rng.IntN(6); (n > 0 || last != until) && lines.Scan(); n-- {
+			last, _, _ = strings.Cut(lines.Text(), " ")
+			_, _ = fmt.Sscanf(lines.Text(), "committed %d", &acknowledged)
+		}
+		for range rng.IntN(1 << 21) { // somewhere within what the child does next
+			_ = rng.Uint64()
+		}
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		for lines.Scan() { // said before the signal came
+			_, _ = fmt.Sscanf(lines.Text(), "committed %d", &acknowledged)
+		}
+		_ = cmd.Wait()
+
+		other := open(t, o)
+		shown, err := revisionShown(ctx, mustReader(t, other))
+		if err != nil {
+			t.Fatalf("kill %d after %q: %v", kill, last, err)
+		}
+		if shown != acknowledged && shown != acknowledged+1 {
+			t.Fatalf("kill %d after %q: revision %d is shown, %d was acknowledged", kill, last, shown, acknowledged)
+		}
+		revision = shown
+		w, err := other.Begin(ctx, docseek.Source{Name: "docs"}, "model", false)
+		if err != nil {
+			t.Fatalf("kill %d after %q: %v", kill, last, err)
+		}
+		n := sitePages + shown%2
+		counts, err := w.Counts(ctx)
+		if want := (search.Counts{Pages: n, Chunks: n * siteChunks, Embedded: n * siteChunks}); err != nil || counts != want {
+			t.Fatalf("kill %d after %q: counts %+v, %v, want %+v", kill, last, counts, err, want)
+		}
+		if err := w.Finish(ctx, search.Run{Outcome: search.Unchanged}); err != nil {
+			t.Fatal(err)
+		}
+		checkPoints(t, other, "docs")
+		closeStore(t, other)
+	}
+	if revision == 0 {
+		t.Error("no revision came through")
+	}
+}
+
+// checkPoints makes sure that nothing is left that neither the live generation of
+// the source nor the one before it shows.
+func checkPoints(t *testing.T, s *Store, source string) {
+	t.Helper()
+	ctx := t.Context()
+	rec, err := s.readRecord(ctx, s.remote)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := s.published(ctx, source, visible(rec.state()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(kept) > 2 {
+		t.Errorf("%d generations are kept", len(kept))
+	}
+	live := kept[len(kept)-1].N
+	for _, name := range []string{s.meta(), s.plain(), s.chunks("model")} {
+		for what, must := range map[string][]*qdrant.Condition{
+			"remains": {ofSource(source), qdrant.NewMatchInts(fieldFrom, ints(rec.state().Hidden)...)},
+			"marks":   {ofSource(source), qdrant.NewMatchExceptInts(fieldTo, 0, int64(live))},
+		} {
+			if what == "marks" { // leases and the like are not marked
+				zero := 0.0
+				must = append(must, qdrant.NewRange(fieldFrom, &qdrant.Range{Gt: &zero}))
+			}
+			if n, err := s.remote.count(ctx, name, must); err != nil || n > 0 {
+				t.Errorf("%d %s in %s, %v", n, what, name, err)
+			}
+		}
+	}
+	for _, h := range rec.of(source) {
+		if h.Open || h.Swept == 0 {
+			t.Errorf("number %+v is still in the record", h)
+		}
+	}
+}
+
+// TestStopped stops a process in the middle of a run until another has taken its
+// source over and published, and lets it go on then.
+func TestStopped(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	o := prefixed(t)
+	s := open(t, o)
+	defer closeStore(t, s)
+	if err := publishRevision(ctx, s, 0, func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	for round, until := range []string{"begun", "put", "committing"} {
+		stdin, pace := io.Pipe()
+		cmd, lines := startChild(t, o.Collection, 1000, stdin)
+		for lines.Scan() && !strings.HasPrefix(lines.Text(), until) {
+			if _, err := fmt.Fprintln(pace); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		revision := 2*round + 2
+		if err := publishRevision(ctx, s, revision, func(string) {}); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(cmd.Process.Signal(syscall.SIGCONT), pace.Close()); err != nil {
+			t.Fatal(err)
+		}
+		for lines.Scan() {
+			if strings.HasPrefix(lines.Text(), "committed") {
+				t.Errorf("stopped after %q: it went on to %q", until, lines.Text())
+				_ = cmd.Process.Kill()
+			}
+		}
+		if err := cmd.Wait(); err == nil {
+			t.Errorf("stopped after %q: it did not notice", until)
+		}
+		other := open(t, o)
+		shown, err := revisionShown(ctx, mustReader(t, other))
+		if err != nil || shown != revision {
+			t.Errorf("stopped after %q: revision %d is shown, want %d: %v", until, shown, revision, err)
+		}
+		closeStore(t, other)
+	}
+}
+
+// TestLateWrites makes every write that a run can make after it was taken over:
+// nothing of it is seen, also not by the runs that come after.
+func TestLateWrites(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s := open(t, prefixed(t))
+	defer closeStore(t, s)
+	if err := publishRevision(ctx, s, 0, func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	begun, err := s.Begin(ctx, docseek.Source{Name: "docs"}, "model", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := begun.(*writer)
+	page, chunks := testPage("docs", 1, 66, siteChunks, 8)
+	it, err := late.pack(page, chunks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	late.lease.cancel() // as if it were killed
+	for revision := 2; revision <= 6; revision += 2 {
+		if err := publishRevision(ctx, s, revision, func(string) {}); err != nil {
+			t.Fatal(err)
+		}
+		if err := late.lease.check(); revision > 2 && !errors.Is(err, errTaken) {
+			t.Errorf("the lease holds: %v", err)
+		}
+		if err := late.Commit(ctx, search.Counts{}, search.Run{}); !errors.Is(err, errTaken) {
+			t.Errorf("commit: %v", err)
+		}
+		late.marked, late.written, late.places = map[string]bool{}, map[string]bool{}, nil
+		must := late.current(ofPages(testURL("docs", 1)), late.free)
+		if err := errors.Join(
+			late.remote().send(ctx, late.set, it.embedded, alwaysAlive),
+			late.remote().send(ctx, s.meta(), []*qdrant.PointStruct{it.record}, alwaysAlive),
+			late.mark(ctx, late.set, must), late.mark(ctx, s.meta(), append(must, ofKind(kindPage))),
+			late.mark(ctx, late.set, []*qdrant.Condition{ofSource("docs"), late.free}),
+			s.erase(ctx, hidden{N: late.num, Source: "docs", In: []string{late.set}}),
+			late.mark(ctx, late.set, []*qdrant.Condition{ofSource("docs"), late.free}),
+			late.remote().send(ctx, late.set, it.embedded, alwaysAlive),
+		); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.change(ctx, func(r *record) error {
+			if h, ok := r.find(late.num); !ok || h.Open {
+				return fmt.Errorf("the number may be committed: %+v", r.Numbers)
+			}
+			return nil
+		}); err != nil {
+			t.Error(err)
+		}
+		if shown, err := revisionShown(ctx, mustReader(t, s)); err != nil || shown != revision {
+			t.Fatalf("revision %d is shown, want %d: %v", shown, revision, err)
+		}
+	}
+	late.ended = true
+}
+
+// TestContenders: of twenty that want a source one has it, at any time, and one
+// that is killed is followed.
+func TestContenders(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	o := prefixed(t)
+	first := open(t, o)
+	defer closeStore(t, first)
+	if err := first.prepare(ctx); err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	holders, most, killed := 0, 0, false
+	var group sync.WaitGroup
+	for range 20 {
+		group.Go(func() {
+			s := open(t, o)
+			defer closeStore(t, s)
+			l, err := s.acquire(ctx, "docs", true)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			holders++
+			most = max(most, holders)
+			kill := !killed
+			killed = true
+			holders--
+			mu.Unlock()
+			if kill { // it never says another word
+				l.cancel()
+				return
+			}
+			if err := l.check(); err != nil {
+				t.Error(err)
+			}
+			if err := l.release(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if most != 1 {
+		t.Errorf("%d held the source at once", most)
+	}
+}
+
+// TestStateContenders: each change of the record by one of twenty is in it once.
+func TestStateContenders(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	o := prefixed(t)
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	drawn := map[uint64]int{}
+	for range 20 {
+		group.Go(func() {
+			s := open(t, o)
+			defer closeStore(t, s)
+			if err := s.prepare(ctx); err != nil {
+				t.Error(err)
+				return
+			}
+			for range 3 {
+				rec, err := s.change(ctx, func(r *record) error { r.Last++; return nil })
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				drawn[rec.Last]++
+				mu.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	for n := uint64(1); n <= 60; n++ {
+		if drawn[n] != 1 {
+			t.Errorf("number %d was drawn %d times", n, drawn[n])
+		}
+	}
+}
+
+// TestServerRestarts kills the server in the middle of a run: searches fail
+// plainly until it is back, and the run goes on.
+func TestServerRestarts(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	own, err := startServer(ctx, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { own.stop() }()
+	s := open(t, Options{URL: "http://" + own.address, Collection: "restart", Term: 20 * time.Second, Keep: time.Nanosecond})
+	defer closeStore(t, s)
+	if err := publishRevision(ctx, s, 0, func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	puts, restarted := 0, make(chan error, 1)
+	if err := publishRevision(ctx, s, 2, func(step string) {
+		if step != "put" {
+			return
+		}
+		if puts++; puts == 2 {
+			own.stop()
+			if _, err := revisionShown(ctx, &reader{store: s, snapshot: s.current.Load().snapshot}); !errors.Is(err, ErrUnreachable) {
+				t.Errorf("the server is down: %v", err)
+			}
+			go func() { restarted <- own.start(ctx) }()
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-restarted; err != nil {
+		t.Fatal(err)
+	}
+	if shown, err := revisionShown(ctx, mustReader(t, s)); err != nil || shown != 2 {
+		t.Errorf("revision %d is shown: %v", shown, err)
+	}
+}
+
+// TestKeys asks a server that wants a key.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	own, err := startServer(ctx, t.TempDir(), "QDRANT__SERVICE__API_KEY=right")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.stop()
+	for key, want := range map[string]string{"right": "", "wrong": "store.api_key", "": "store.api_key"} {
+		s := open(t, Options{URL: "http://" + own.address, APIKey: key})
+		_, err := s.Reader(ctx)
+		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("key %q: error %v, want %q", key, err, want)
+		}
+		closeStore(t, s)
+	}
+}
+
+// TestForeign finds collections under its names that are not its own.
+func TestForeign(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	for name, test := range map[string]struct {
+		make func(s *Store) collection
+		want string
+	}{
+		"another program's": {func(s *Store) collection { return collection{name: s.meta()} }, "was not made by docseek"},
+		"another role":      {func(s *Store) collection { return collection{name: s.meta(), role: rolePlain} }, "was not made by docseek"},
+		"another model": {func(s *Store) collection {
+			return collection{name: s.chunks("model"), role: roleChunks, fingerprint: "other", dim: 8}
+		}, "was not made by docseek"},
+		"another dimension": {func(s *Store) collection {
+			return collection{name: s.chunks("model"), role: roleChunks, fingerprint: "model", dim: 7}
+		}, "8 values"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, prefixed(t))
+			defer closeStore(t, s)
+			if err := s.create(ctx, test.make(s)); err != nil {
+				t.Fatal(err)
+			}
+			err := publishRevision(ctx, s, 0, func(string) {})
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v does not say %q", err, test.want)
+			}
+		})
+	}
+}
+
+// TestOtherProcessKnowsKeys reads on, in another process, in a state that it has
+// never seen.
+func TestOtherProcessKnowsKeys(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	o := prefixed(t)
+	o.Keep = time.Hour
+	a := open(t, o)
+	defer closeStore(t, a)
+	if err := publishRevision(ctx, a, 0, func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	key := mustReader(t, a).Key()
+	if err := publishRevision(ctx, a, 2, func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	b := open(t, o)
+	defer closeStore(t, b)
+	r, err := b.ReaderAt(ctx, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if shown, err := revisionShown(ctx, r); err != nil || shown != 0 {
+		t.Errorf("revision %d is shown: %v", shown, err)
+	}
+	for _, odd := range []string{"", "x", key + "1", strings.Repeat("k", 1000)} {
+		if _, err := b.ReaderAt(ctx, odd); !errors.Is(err, search.ErrStale) {
+			t.Errorf("key %.20q: %v", odd, err)
+		}
+	}
+}
+
+// TestRanksLikeLocal gives both stores the same pages and asks the same.
+func TestRanksLikeLocal(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	there, err := local.Open(ctx, t.TempDir(), local.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := there.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	here := open(t, prefixed(t))
+	defer closeStore(t, here)
+	const pages, chunks, dim = 60, 4, 32
+	for _, s := range []search.Store{there, here} {
+		w, err := s.Begin(ctx, docseek.Source{Name: "docs"}, "model", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range pages {
+			record, list := testPage("docs", i, 0, chunks, dim)
+			if err := w.Put(ctx, record, list); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Commit(ctx, search.Counts{Pages: pages, Chunks: pages * chunks, Embedded: pages * chunks}, search.Run{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 20 {
+		request := search.Request{
+			Vectors: map[string][]float32{"model": randomUnit(rng, dim)},
+			Lexical: lexical.Vector{Terms: []uint32{1, 10 + rng.Uint32N(pages/2), 10 + pages/2 + rng.Uint32N(pages/2)}, Weights: []float32{0.1, 3, 2}},
+			Limit:   50,
+		}
+		var ids [2][][]string
+		for i, s := range []search.Store{there, here} {
+			r, err := s.Reader(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := r.Candidates(ctx, request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, list := range [][]search.Candidate{found.Dense, found.Lexical[:2*chunks]} { // below, all score alike
+				var names []string
+				for _, c := range list {
+					names = append(names, c.ID)
+				}
+				ids[i] = append(ids[i], names)
+			}
+		}
+		if diff := cmp.Diff(ids[0], ids[1]); diff != "" {
+			t.Fatalf("(-local +qdrant)\n%s", diff)
+		}
+	}
+}
