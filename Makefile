@@ -50,6 +50,11 @@ cross: ## Build for every platform
 conformance: build ## The official MCP clients and conformance suite against the binary
 	scripts/conformance/binary.sh ./docseek
 
+.PHONY: qdrant
+qdrant: ## The store on real Qdrant servers, the oldest supported and the newest
+	@for v in 1.16.3 1.17.0; do \
+	  scripts/qdrant.sh $$v && DOCSEEK_TEST_QDRANT_VERSION=$$v $(GO) test -count=1 -tags qdrant -timeout 15m ./search/qdrant/... || exit 1; done
+
 .PHONY: check-shared
 check-shared: build ## Small real sites and the conformance suite (needs ../shared)
 	scripts/check-shared.sh $(SHARED)
