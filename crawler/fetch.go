@@ -287,6 +287,10 @@ func errorReason(err error) failure {
 		return failure{Refused, "content_encoding " + string(coding)}
 	case errors.Is(err, context.DeadlineExceeded), slow && timeout.Timeout():
 		return failure{Unreachable, reasonTimeout}
+	case errors.Is(err, errRedirects):
+		return failure{Unreachable, "redirect_limit"}
+	case errors.Is(err, errLocation):
+		return failure{Unreachable, "bad_redirect"}
 	case badName:
 		return failure{Unreachable, "dns"}
 	case badCertificate:

@@ -11,6 +11,12 @@ import (
 	"time"
 )
 
+// Redirects of lists that are not followed.
+var (
+	errLocation  = errors.New("bad location")
+	errRedirects = fmt.Errorf("more than %d", maxRedirects)
+)
+
 // list is a document that is read as a stream: a robots.txt, a sitemap, an llms.txt.
 type list struct {
 	status int
@@ -45,12 +51,12 @@ func (s *session) open(ctx context.Context, client *http.Client, u *url.URL, lim
 		_ = res.Body.Close()
 		next, err := l.url.Parse(location)
 		if err != nil || next.Host == "" || next.Scheme != "http" && next.Scheme != "https" {
-			return nil, fmt.Errorf("follow redirect of %s: bad location %q", l.url, location)
+			return nil, fmt.Errorf("follow redirect of %s: %w %q", l.url, errLocation, location)
 		}
 		next.Fragment, next.User = "", nil
 		l.via = append(l.via, l.url)
 		if l.url = next; len(l.via) > maxRedirects {
-			return nil, fmt.Errorf("follow redirects of %s: more than %d", u, maxRedirects)
+			return nil, fmt.Errorf("follow redirects of %s: %w", u, errRedirects)
 		}
 	}
 }

@@ -1,10 +1,16 @@
 package crawler
 
 import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/docseek/docseek"
 )
 
 func TestRobots(t *testing.T) {
@@ -75,4 +81,20 @@ func FuzzRobots(f *testing.F) {
 			t.Fatalf("refused by %q", rule)
 		}
 	})
+}
+
+// A robots.txt that redirects to nowhere holds the crawl, and says what is wrong.
+func TestRobotsRedirects(t *testing.T) {
+	for location, want := range map[string]string{"/robots.txt": "redirect_limit", "mailto:a@b": "bad_redirect"} {
+		site := httptest.NewServer(http.RedirectHandler(location, http.StatusFound))
+		defer site.Close()
+		c, err := New(Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Crawl(t.Context(), docseek.Source{Start: site.URL}, nil, func(context.Context, Result) error { return nil })
+		if !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v does not say %s", location, err, want)
+		}
+	}
 }
