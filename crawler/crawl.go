@@ -258,7 +258,7 @@ func (r *run) emit(ctx context.Context, t *task, o outcome, links []string) erro
 }
 
 func (r *run) summarize() Summary {
-	if n := len(r.unlisted); !r.incomplete && n*5 > r.pages && n > 0 {
+	if n := len(r.unlisted); !r.incomplete && n*5 > r.pages && n > 2 {
 		r.warnf("links lead to %d pages in scope that the sitemap does not list, such as %s", n, samples(r.unlisted))
 	}
 	if r.needJS*2 > r.done && r.needJS > 0 {
