@@ -16,7 +16,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-	"unicode"
 )
 
 // Defaults of a client.
@@ -265,6 +264,9 @@ func (c *Client) Do(ctx context.Context, r Request) (Response, error) {
 		}
 		return fail(answer, err)
 	}
+	if len(response.Errors) > 0 {
+		hide(response.Errors, c.hider(r.Header))
+	}
 	response.Status, response.RetryAfter = answer.StatusCode, retryAfter(answer.Header)
 	return response, nil
 }
@@ -283,14 +285,15 @@ var errRedirect = errors.New("the answer redirects")
 func (c *Client) checkRedirect(next *http.Request, via []*http.Request) error {
 	to := *next.URL
 	to.RawQuery = ""
+	shown := c.hider(nil).Replace(to.Redacted())
 	switch from := via[len(via)-1].URL; {
 	case len(via) > maxRedirects:
 		return fmt.Errorf("%w more than %d times", errRedirect, maxRedirects)
 	case next.Method != http.MethodPost:
-		return fmt.Errorf("%w to %s in a way that loses the request; set that address as the url if it is right", errRedirect, to.Redacted())
+		return fmt.Errorf("%w to %s in a way that loses the request; set that address as the url if it is right", errRedirect, shown)
 	case from.Hostname() != to.Hostname(), from.Scheme == "https" && to.Scheme != "https",
 		port(from) != port(&to) && (port(from) != "80" || port(&to) != "443"):
-		return fmt.Errorf("%w to %s, which is sent no credentials; set that address as the url if it is right", errRedirect, to.Redacted())
+		return fmt.Errorf("%w to %s, which is sent no credentials; set that address as the url if it is right", errRedirect, shown)
 	}
 	return nil
 }
@@ -303,9 +306,10 @@ func port(u *url.URL) string {
 }
 
 // parseResponse reads an answer (GraphQL spec, October 2021, §7.1). It forgives
-// errors that are not objects but texts, which some gateways write.
+// errors that are not objects but texts, which some gateways write, and bytes
+// that are no UTF-8.
 func parseResponse(text []byte) (Response, error) {
-	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	text = bytes.ToValidUTF8(bytes.TrimPrefix(text, []byte("\ufeff")), []byte("\ufffd"))
 	var parts struct {
 		Data       json.RawMessage `json:"data"`
 		Errors     json.RawMessage `json:"errors"`
@@ -317,7 +321,14 @@ func parseResponse(text []byte) (Response, error) {
 	if parts.Data == nil && parts.Errors == nil {
 		return Response{}, errors.New("the answer is no GraphQL answer: it has neither data nor errors")
 	}
-	return Response{Data: notNull(parts.Data), Errors: parseErrors(parts.Errors), Extensions: notNull(parts.Extensions)}, nil
+	r := Response{Data: notNull(parts.Data), Errors: parseErrors(parts.Errors), Extensions: notNull(parts.Extensions)}
+	switch {
+	case r.Data != nil && r.Data[0] != '{':
+		return Response{}, errors.New("the answer is no GraphQL answer: its data is no object")
+	case r.Data == nil && len(r.Errors) == 0:
+		return Response{}, errors.New("the answer is no GraphQL answer: it has no data, and no error that says why")
+	}
+	return r, nil
 }
 
 func parseErrors(raw json.RawMessage) []Error {
@@ -334,7 +345,7 @@ func parseErrors(raw json.RawMessage) []Error {
 		d := json.NewDecoder(bytes.NewReader(entry))
 		d.UseNumber()
 		if d.Decode(&e) == nil && e.Message != "" {
-			e.Extensions = notNull(e.Extensions)
+			e.Extensions, e.Path = notNull(e.Extensions), path(e.Path)
 		} else if e = (Error{}); json.Unmarshal(entry, &e.Message) != nil {
 			var loose struct {
 				Message    string          `json:"message"`
@@ -351,6 +362,24 @@ func parseErrors(raw json.RawMessage) []Error {
 	return all
 }
 
+// maxPath bounds the steps of an error's path.
+const maxPath = 64
+
+// path is a path if it is one; the first steps of one that is too long.
+func path(steps []any) []any {
+	steps = steps[:min(len(steps), maxPath)]
+	for i, step := range steps {
+		switch step := step.(type) {
+		case string:
+			steps[i] = cut(step, maxExcerpt)
+		case json.Number:
+		default:
+			return nil
+		}
+	}
+	return steps
+}
+
 func notNull(raw json.RawMessage) json.RawMessage {
 	if string(raw) == "null" {
 		return nil
@@ -361,21 +390,8 @@ func notNull(raw json.RawMessage) json.RawMessage {
 // excerpt is the start of an answer that was not understood, in one line and
 // without the values of the headers and of the address's query that were sent.
 func (c *Client) excerpt(text []byte, own http.Header) string {
-	line := strings.Join(strings.FieldsFunc(strings.ToValidUTF8(string(text[:min(len(text), 16*maxExcerpt)]), ""), func(r rune) bool {
-		return unicode.IsSpace(r) || unicode.IsControl(r)
-	}), " ")
-	for _, headers := range []http.Header{c.headers, own, http.Header(c.address.Query())} {
-		for _, values := range headers {
-			for _, value := range values {
-				for part := range strings.FieldsSeq(value) {
-					if len(part) >= 6 {
-						line = strings.ReplaceAll(line, part, "***")
-					}
-				}
-			}
-		}
-	}
-	return cut(line, maxExcerpt)
+	line := strings.Join(strings.Fields(cleanText(string(text[:min(len(text), 16*maxExcerpt)]))), " ")
+	return cut(c.hider(own).Replace(line), maxExcerpt)
 }
 
 // cut shortens a text to a number of characters.

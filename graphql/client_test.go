@@ -78,7 +78,18 @@ func TestClientAnswers(t *testing.T) {
 			`[{"message":"x","locations":[{"line":1,"column":3}],"path":["a",0,"b"],"extensions":{"code":"NOPE","n":12345678901234567890}}]`,
 		},
 		{"status 400", "application/json", `{"errors":[{"message":"unknown field"}]}`, 400, ``, `[{"message":"unknown field"}]`},
-		{"data null", "application/json", `{"data":null,"errors":null}`, 200, ``, `null`},
+		{"data null", "application/json", `{"data":null,"errors":null}`, 200, ``, `it has no data, and no error that says why`},
+		{"no errors and no data", "application/json", `{"errors":[]}`, 200, ``, `it has no data, and no error that says why`},
+		{"errors empty", "application/json", `{"data":{"a":1},"errors":[]}`, 200, `{"a":1}`, `null`},
+		{"data that is a list", "application/json", `{"data":[1]}`, 200, ``, `its data is no object`},
+		{"data that is a text", "application/json", `{"data":"a"}`, 200, ``, `its data is no object`},
+		{"not UTF-8", "application/json", "{\"data\":{\"a\":\"\xffb\"},\"errors\":[{\"message\":\"\xff\u202ec\\u001b[1m\"}]}", 200, "{\"a\":\"\ufffdb\"}", `[{"message":"c[1m"}]`},
+		{"what cannot be seen", "text/plain", "no\u202e\u200bt\x1b J\xffSON", 502, ``, `the answer is no JSON object: not JSON`},
+		{"a path of objects", "application/json", `{"errors":[{"message":"a","path":[{"b":[]}]}]}`, 200, ``, `[{"message":"a"}]`},
+		{
+			"a long path", "application/json", `{"errors":[{"message":"a","path":[` + strings.Repeat("1,", 1000) + `1]}]}`, 200, ``,
+			`[{"message":"a","path":[` + strings.Repeat("1,", 63) + `1]}]`,
+		},
 		{"byte order mark", "application/json", "\ufeff{\"data\":{}}", 200, `{}`, `null`},
 		{"an error that is a text", "application/json", `{"errors":"[API] Invalid API key"}`, 401, ``, `[{"message":"[API] Invalid API key"}]`},
 		{"errors that are texts", "application/json", `{"errors":["a","b"]}`, 200, ``, `[{"message":"a"},{"message":"b"}]`},
@@ -116,6 +127,35 @@ func TestClientAnswers(t *testing.T) {
 				t.Errorf("the answer is %d %s %s", response.Status, response.Data, got)
 			}
 		})
+	}
+}
+
+// What an endpoint gives back of the credentials is hidden wherever an error
+// has text, also where one is the beginning of another, and in every notation.
+func TestClientHidesCredentials(t *testing.T) {
+	const short, long, quoted, cookie = "tok_0123", "tok_0123456789", `pass"w/rd`, "c00kie-v4lue"
+	headers := http.Header{"X-A": {short}, "X-B": {long}, "X-C": {quoted}, "Cookie": {"session=" + cookie + "; theme=d"}, "Api-Version": {"2025-01-01"}}
+	for _, status := range []int{200, 401} {
+		c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			said := r.Header.Get("X-B") + " " + r.Header.Get("X-A") + " " + cookie + " " + r.Header.Get("X-C") + " " + r.Header.Get("X-Own") + " 2025-01-01"
+			w.WriteHeader(status)
+			e := map[string]any{"message": said, "path": []any{said, 1}, "extensions": map[string]any{"code": said, "url": r.URL.String()}}
+			_ = json.NewEncoder(w).Encode(map[string]any{"errors": []any{e}})
+		}, func(o *ClientOptions) { o.Headers, o.URL = headers, o.URL+"?key=k%2Fy-s3cret" })
+		for range 20 { // in whatever order the headers come
+			response, err := c.Do(t.Context(), Request{Query: "{a}", Header: http.Header{"X-Own": {"of-the-caller"}}})
+			if err != nil || len(response.Errors) != 1 {
+				t.Fatal(response, err)
+			}
+			const want = "*** *** *** *** *** 2025-01-01"
+			e := response.Errors[0]
+			if e.Message != want || e.Code() != want || e.Path[0] != want || !strings.Contains(string(e.Extensions), `?key=***"`) {
+				t.Fatalf("the error is %q %v %s", e.Message, e.Path, e.Extensions)
+			}
+			if _, _, err := Introspect(t.Context(), c, Rung{}, "the API", Options{}); err == nil || !strings.Contains(err.Error(), want[:15]) {
+				t.Fatalf("the introspection fails with %v", err)
+			}
+		}
 	}
 }
 

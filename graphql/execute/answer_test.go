@@ -42,8 +42,10 @@ func TestAnswers(t *testing.T) {
 		"a GraphQL answer in a 400": {400, `{"errors":[{"message":"depth limit of 8 exceeded"}]}`, execute.Answer{
 			Errors: []execute.Fault{{Message: "depth limit of 8 exceeded"}},
 		}},
-		"a status without a reason": {500, `{"data":null,"errors":[]}`, execute.Answer{
+		"a status without a reason": {500, `{"data":{"accounts":null},"errors":[]}`, execute.Answer{
+			Data:   json.RawMessage(`{"accounts":null}`),
 			Errors: []execute.Fault{{Message: "the endpoint answered with HTTP status 500"}},
+			Hint:   "The data is partial: fields that failed are null.",
 		}},
 		"cost": {200, `{"errors":[{"message":"Throttled","extensions":{"code":"THROTTLED"}}],"extensions":{"cost":{"requestedQueryCost":502,"throttleStatus":{"maximumAvailable":1000,"currentlyAvailable":402,"restoreRate":50}}}}`, execute.Answer{
 			Errors: []execute.Fault{{Message: "Throttled", Code: "THROTTLED"}},
