@@ -132,17 +132,18 @@ var (
 func containers(body []byte) []byte {
 	var b bytes.Buffer
 	b.Grow(len(body))
-	w := containerWriter{Buffer: &b}
+	w := containerWriter{out: &b}
 	w.write(strings.Split(strings.ReplaceAll(string(body), "\r\n", "\n"), "\n"), 0)
 	return b.Bytes()
 }
 
 type containerWriter struct {
-	*bytes.Buffer
+	out   *bytes.Buffer
 	bound markupBound // of what is outside of fences
 }
 
-func (b *containerWriter) write(lines []string, depth int) {
+func (w *containerWriter) write(lines []string, depth int) {
+	b := w.out
 	fence := ""
 	for i := 0; i < len(lines); i++ {
 		line := lines[i]
@@ -158,11 +159,11 @@ func (b *containerWriter) write(lines []string, depth int) {
 			b.WriteString(line + "\n")
 			continue
 		}
-		line = b.bound.line(line)
+		line = w.bound.line(line)
 		if m := indentedOpen.FindStringSubmatch(line); m != nil && depth < maxNested {
 			inner := indented(lines[i+1:], len(m[1])+4)
-			openNote(b.Buffer, m[2], m[3])
-			b.write(inner, depth+1)
+			openNote(b, m[2], m[3])
+			w.write(inner, depth+1)
 			b.WriteString("\n</div>\n\n")
 			i += len(inner)
 			continue
@@ -170,7 +171,7 @@ func (b *containerWriter) write(lines []string, depth int) {
 		if m := tabOpen.FindStringSubmatch(line); m != nil && depth < maxNested {
 			inner := indented(lines[i+1:], len(m[1])+4)
 			fmt.Fprintf(b, "\n<p><strong>%s</strong></p>\n\n", html.EscapeString(m[2]))
-			b.write(inner, depth+1)
+			w.write(inner, depth+1)
 			b.WriteByte('\n')
 			i += len(inner)
 			continue
@@ -180,7 +181,7 @@ func (b *containerWriter) write(lines []string, depth int) {
 			b.WriteString("\n</div>\n\n")
 		case containerOpen.MatchString(line):
 			m := containerOpen.FindStringSubmatch(line)
-			openNote(b.Buffer, m[1], m[2]+m[3])
+			openNote(b, m[1], m[2]+m[3])
 		case alertLine.MatchString(line):
 			m := alertLine.FindStringSubmatch(line)
 			fmt.Fprintf(b, "%s**%s**\n%s\n", m[1], kindWord(strings.ToLower(m[2])), m[1])
