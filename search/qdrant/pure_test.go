@@ -1,9 +1,9 @@
 package qdrant
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -66,7 +66,7 @@ func TestVisible(t *testing.T) {
 		}
 		must := visible(s)
 		for from := uint64(1); from <= 9; from++ {
-			for to := uint64(0); to <= 9; to++ {
+			for to := range uint64(10) {
 				p := payload{fieldFrom: count(from), fieldTo: count(to)}
 				if got := all(t, must, p); got != s.Visible(from, to) {
 					t.Fatalf("%+v: from %d to %d: shown is %v", s, from, to, got)
@@ -241,7 +241,7 @@ func TestBatch(t *testing.T) {
 		t.Errorf("not emptied: %+v", b)
 	}
 	for i := range batchPages {
-		b.put(item{url: fmt.Sprint(i)})
+		b.put(item{url: strconv.Itoa(i)})
 	}
 	if !b.full() {
 		t.Error("any number of removed pages fits")

@@ -187,9 +187,7 @@ func (r remote) explain(what string, err error) error {
 // checkVersion makes sure that the server knows conditional writes: an older one
 // would ignore the condition without a word.
 func (r remote) checkVersion(ctx context.Context) error {
-	answer, err := call(ctx, r, "ask for the version", func(ctx context.Context) (*qdrant.HealthCheckReply, error) {
-		return r.HealthCheck(ctx)
-	})
+	answer, err := call(ctx, r, "ask for the version", r.HealthCheck)
 	if err != nil {
 		return err
 	}

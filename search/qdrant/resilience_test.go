@@ -73,7 +73,7 @@ func publishRevision(ctx context.Context, s *Store, revision int, say func(step 
 	say("begun")
 	pages := sitePages + revision%2
 	for i := range pages {
-		record, chunks := testPage("docs", i, revision, siteChunks, 8)
+		record, chunks := testPage(i, revision, siteChunks, 8)
 		if err := w.Put(ctx, record, chunks); err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func publishRevision(ctx context.Context, s *Store, revision int, say func(step 
 		say("put")
 	}
 	if revision%2 == 0 {
-		if err := w.Remove(ctx, testURL("docs", sitePages)); err != nil {
+		if err := w.Remove(ctx, testURL(sitePages)); err != nil {
 			return err
 		}
 	}
@@ -96,16 +96,16 @@ func publishRevision(ctx context.Context, s *Store, revision int, say func(step 
 	return nil
 }
 
-func testURL(source string, i int) string { return fmt.Sprintf("https://%s.test/p%d", source, i) }
+func testURL(i int) string { return fmt.Sprintf("https://docs.test/p%d", i) }
 
 // testPage is a page whose chunks all hold term 1 and say their revision.
-func testPage(source string, i, revision, chunks, dim int) (search.PageRecord, []search.Embedding) {
+func testPage(i, revision, chunks, dim int) (search.PageRecord, []search.Embedding) {
 	rng := rand.New(rand.NewPCG(uint64(i), uint64(revision)))
 	list := make([]search.Embedding, chunks)
 	for j := range list {
 		list[j] = search.Embedding{
 			Chunk: docseek.Chunk{
-				ID: fmt.Sprintf("%d-%d-%d", i, revision, j), URL: testURL(source, i), Ordinal: j,
+				ID: fmt.Sprintf("%d-%d-%d", i, revision, j), URL: testURL(i), Ordinal: j,
 				Text: fmt.Sprintf("revision %d", revision),
 			},
 			Vector:   randomUnit(rng, dim),
@@ -113,7 +113,7 @@ func testPage(source string, i, revision, chunks, dim int) (search.PageRecord, [
 			Lexical:  lexical.Vector{Terms: []uint32{1, 10 + uint32(i)}, Weights: []float32{1, rng.Float32() + 0.1}},
 		}
 	}
-	return search.PageRecord{URL: testURL(source, i), Hash: strconv.Itoa(revision)}, list
+	return search.PageRecord{URL: testURL(i), Hash: strconv.Itoa(revision)}, list
 }
 
 func randomUnit(rng *rand.Rand, dim int) []float32 {
@@ -368,7 +368,7 @@ func TestLateWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	late := begun.(*writer)
-	page, chunks := testPage("docs", 1, 66, siteChunks, 8)
+	page, chunks := testPage(1, 66, siteChunks, 8)
 	it, err := late.pack(page, chunks)
 	if err != nil {
 		t.Fatal(err)
@@ -385,7 +385,7 @@ func TestLateWrites(t *testing.T) {
 			t.Errorf("commit: %v", err)
 		}
 		late.marked, late.written, late.places = map[string]bool{}, map[string]bool{}, nil
-		must := late.current(ofPages(testURL("docs", 1)), late.free)
+		must := late.current(ofPages(testURL(1)), late.free)
 		if err := errors.Join(
 			late.remote().send(ctx, late.set, it.embedded, alwaysAlive),
 			late.remote().send(ctx, s.meta(), []*qdrant.PointStruct{it.record}, alwaysAlive),
@@ -638,7 +638,7 @@ func TestRanksLikeLocal(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range pages {
-			record, list := testPage("docs", i, 0, chunks, dim)
+			record, list := testPage(i, 0, chunks, dim)
 			if err := w.Put(ctx, record, list); err != nil {
 				t.Fatal(err)
 			}

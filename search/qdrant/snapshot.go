@@ -110,8 +110,10 @@ func (s *Store) refresh(ctx context.Context) (*snapshot, error) {
 	if err := s.prepare(ctx); err != nil {
 		return nil, err
 	}
-	s.loading.Lock()
-	defer s.loading.Unlock()
+	if err := s.loading.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.loading.leave()
 	at := time.Now()
 	rec, err := s.look(ctx)
 	if err != nil {

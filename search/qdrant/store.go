@@ -83,11 +83,11 @@ type Store struct {
 	options Options
 	remote  remote
 
-	preparing sync.Mutex
+	preparing gate
 	prepared  atomic.Bool
 
 	current atomic.Pointer[sighting]
-	loading sync.Mutex // held to replace current
+	loading gate // held to replace current
 
 	seenMu sync.Mutex
 	seen   record             // as it was looked at last
@@ -122,8 +122,25 @@ func Open(o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{options: o, remote: r, caches: newCaches()}, nil
+	return &Store{options: o, remote: r, preparing: newGate(), loading: newGate(), caches: newCaches()}, nil
 }
+
+// gate lets one through at a time; who waits for a slow server before it can give
+// up.
+type gate chan struct{}
+
+func newGate() gate { return make(gate, 1) }
+
+func (g gate) enter(ctx context.Context) error {
+	select {
+	case g <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the Qdrant server: %w", context.Cause(ctx))
+	}
+}
+
+func (g gate) leave() { <-g }
 
 // prepare makes sure, once, that the server can do what is needed and that the
 // collections are ours.
@@ -131,8 +148,10 @@ func (s *Store) prepare(ctx context.Context) error {
 	if s.prepared.Load() {
 		return nil
 	}
-	s.preparing.Lock()
-	defer s.preparing.Unlock()
+	if err := s.preparing.enter(ctx); err != nil {
+		return err
+	}
+	defer s.preparing.leave()
 	if s.prepared.Load() {
 		return nil
 	}
