@@ -34,9 +34,13 @@ type Limits struct {
 	Aliases int
 	// Directives bounds an operation's directives, counted likewise; 100.
 	Directives int
-	// Fields bounds an operation's fields, counted likewise; 2,000. To see
-	// whether fields of one name can be merged takes the square of their number.
+	// Fields bounds the fields of a document's operations, counted likewise;
+	// 2,000. To see whether fields of one name can be merged takes the square of
+	// their number.
 	Fields int
+	// Spreads bounds how often fragments are spread, counted likewise; 200. Each
+	// is held against each other as well.
+	Spreads int
 	// Request bounds the body of a request, in bytes; 1 MiB.
 	Request int
 	// Timeout bounds one execution with all its tries; 20 s.
@@ -52,6 +56,7 @@ func (l Limits) withDefaults() Limits {
 		Aliases:    d(l.Aliases, 30),
 		Directives: d(l.Directives, 100),
 		Fields:     d(l.Fields, 2_000),
+		Spreads:    d(l.Spreads, 200),
 		Request:    d(l.Request, 1<<20),
 		Timeout:    cmp.Or(max(l.Timeout, 0), defaultTimeout),
 	}
@@ -83,8 +88,10 @@ func parse(text string, limits Limits) (document, []Fault) {
 	d := document{text: text, tree: tree}
 	m := newMeasure(tree)
 	var faults []Fault
+	var all shape
 	for _, operation := range tree.Operations {
 		s := m.of(operation)
+		all = all.plus(s)
 		for _, bound := range []struct {
 			what      string
 			has, most int
@@ -92,15 +99,16 @@ func parse(text string, limits Limits) (document, []Fault) {
 			{"levels of fields", s.depth, limits.Depth},
 			{"aliases", s.aliases, limits.Aliases},
 			{"directives", s.directives, limits.Directives},
-			{"fields", s.fields, limits.Fields},
+			{"fields", all.fields, limits.Fields},
+			{"spreads of fragments", all.spreads, limits.Spreads},
 		} {
 			if bound.has > bound.most {
-				faults = append(faults, faultAt(operation.Position, "%s has %d %s, fragments included; at most %d are allowed: ask for less, or in several operations",
+				faults = append(faults, faultAt(operation.Position, "%s has %d %s, fragments included; at most %d are allowed: ask for less, or in several documents",
 					title(operation), bound.has, bound.what, bound.most))
 			}
 		}
 	}
-	return d, faults
+	return d, shorten(append(m.unmeasured(tree), faults...))
 }
 
 // syntaxFault is why a text is no document. Where a character is what is wrong,

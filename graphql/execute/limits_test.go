@@ -34,6 +34,21 @@ func bomb(n int) string {
 	return b.String()
 }
 
+// circles is fragments of which each spreads the next three.
+func circles(n int) string {
+	var b strings.Builder
+	b.WriteString("{ accounts { ...F0 } }")
+	for i := range n {
+		fmt.Fprintf(&b, " fragment F%d on Account { ...F%d ...F%d ...F%d }", i, (i+1)%n, (i+2)%n, (i+3)%n)
+	}
+	return b.String()
+}
+
+// spreads spreads one fragment, and in it another many times.
+func spreads(n int) string {
+	return "{ accounts { ...A } } fragment A on Account {" + strings.Repeat(" ...B", n) + " } fragment B on Account { id }"
+}
+
 func TestLimits(t *testing.T) {
 	for name, tc := range map[string]struct {
 		document string
@@ -54,14 +69,20 @@ func TestLimits(t *testing.T) {
 		"aliases in a fragment count each time": {
 			`{ a: accounts { ...F } b: accounts { ...F } } fragment F on Account {` + strings.Repeat(" x: id", 15) + `}`, "32 aliases",
 		},
-		"fields":          {"{ accounts {" + strings.Repeat(" id", 1999) + " } }", ""},
-		"too many fields": {"{ accounts {" + strings.Repeat(" id", 2000) + " } }", "2001 fields"},
-		"directives":      {`{ accounts { id` + strings.Repeat(" @include(if: true)", 101) + ` } }`, "101 directives"},
-		"text":            {"{ accounts { id } } #" + strings.Repeat("x", 256<<10), "at most 262144 are allowed"},
-		"not UTF-8":       {"{ accounts { id } } # \xff", "not valid UTF-8"},
-		"empty":           {" \n", "holds no operation"},
-		"fragments alone": {"fragment F on Account { id }", "holds no operation"},
-		"circle":          {`{ accounts { ...A } } fragment A on Account { ...B } fragment B on Account { ...A }`, "itself"},
+		"fields":                                   {"{ accounts {" + strings.Repeat(" id", 1999) + " } }", ""},
+		"too many fields":                          {"{ accounts {" + strings.Repeat(" id", 2000) + " } }", "2001 fields"},
+		"fields of a fragment that is not used":    {"{ accounts { id } } fragment F on Account {" + strings.Repeat(" id", 9000) + " }", `Fragment "F" is never used`},
+		"fields of a fragment that is there twice": {"{ accounts { ...F } } fragment F on Account { id } fragment F on Account {" + strings.Repeat(" id", 9000) + " }", `only one fragment named "F"`},
+		"fields of many operations":                {strings.Repeat("query A { accounts { ...F } } ", 50) + "fragment F on Account {" + strings.Repeat(" id", 100) + " }", "2020 fields"},
+		"circles of many":                          {circles(700), `Cannot spread fragment "F0" within itself`},
+		"spreads":                                  {spreads(199), ""},
+		"too many spreads":                         {spreads(1600), "1601 spreads of fragments"},
+		"directives":                               {`{ accounts { id` + strings.Repeat(" @include(if: true)", 101) + ` } }`, "101 directives"},
+		"text":                                     {"{ accounts { id } } #" + strings.Repeat("x", 256<<10), "at most 262144 are allowed"},
+		"not UTF-8":                                {"{ accounts { id } } # \xff", "not valid UTF-8"},
+		"empty":                                    {" \n", "holds no operation"},
+		"fragments alone":                          {"fragment F on Account { id }", "holds no operation"},
+		"circle":                                   {`{ accounts { ...A } } fragment A on Account { ...B } fragment B on Account { ...A }`, "itself"},
 		"a real one": {
 			`query Q($w: Where, $n: Int = 20) { accounts(where: $w, first: $n) { id iban balance owner { id name email } friends(first: 3) { id owner { name } } } }`, "",
 		},
