@@ -164,7 +164,7 @@ func checkMaxChars(n int) (int, error) {
 	if n < 0 {
 		return 0, inputErrorf("max_chars is %d: ask for %d to %d characters", n, MinMaxChars, MaxMaxChars)
 	}
-	return max(MinMaxChars, min(MaxMaxChars, cmp.Or(n, DefaultMaxChars))), nil
+	return max(leastChars, min(MaxMaxChars, cmp.Or(n, DefaultMaxChars))), nil
 }
 
 // identity is what a cursor's answer must have in common with the one before.

@@ -29,7 +29,10 @@ const (
 	MaxLimit        = 20
 	DefaultMaxChars = 8000
 	MinMaxChars     = 500
-	MaxMaxChars     = 50000
+	// leastChars is what an answer is never bounded below, so that who asks can keep
+	// some of MinMaxChars for words of its own.
+	leastChars  = 300
+	MaxMaxChars = 50000
 	// MaxQueryBytes is how much of a query is used, and the longest URL or section
 	// that is looked up.
 	MaxQueryBytes = 8192

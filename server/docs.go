@@ -264,7 +264,7 @@ func roomForText(maxChars int) int {
 	if maxChars == 0 {
 		maxChars = search.DefaultMaxChars
 	}
-	return max(search.MinMaxChars, maxChars-noticeRoom)
+	return maxChars - noticeRoom
 }
 
 // list makes an absent list an empty one, which JSON writes as [].

@@ -294,7 +294,7 @@ func TestSearchArguments(t *testing.T) {
 		{`{"query":"x","limit":"5"}`, search.Query{Text: "x", Limit: 5, MaxChars: room}},
 		{`{"query":"x","limit":null}`, search.Query{Text: "x", MaxChars: room}},
 		{`{"query":"x","topK":7,"foo":1}`, search.Query{Text: "x", Limit: 7, MaxChars: room}},
-		{`{"query":"x","maxChars":500}`, search.Query{Text: "x", MaxChars: 500}},
+		{`{"query":"x","maxChars":500}`, search.Query{Text: "x", MaxChars: 500 - noticeRoom}},
 		{
 			`{"query":"x","source":"docs","version":2.1,"lang":"en","path":"/docs","min_score":"0.5","group":"false","cursor":"c"}`,
 			search.Query{

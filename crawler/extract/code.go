@@ -1,6 +1,8 @@
 package extract
 
 import (
+	"regexp"
+	"strconv"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -44,12 +46,39 @@ func (r *renderer) code(out *blocks, n *html.Node) {
 	if strings.TrimSpace(text) == "" {
 		return
 	}
-	longest := len("``")
-	for n := range backtickRuns(text) {
-		longest = max(longest, n)
-	}
-	fence := strings.Repeat("`", longest+1)
+	text, fence := fenced(text)
 	out.add(fence + codeLanguage(n) + "\n" + text + "\n" + fence)
+}
+
+// maxFence bounds the length of a fence: it is repeated in every piece that a
+// block of code is cut into.
+const maxFence = 8
+
+// fenced returns a fence that does not occur in a code (CommonMark §4.5), of
+// tildes if backticks do not serve. A code that has long runs of both, as no code
+// does that somebody reads, has those of tildes cut short.
+func fenced(code string) (text, fence string) {
+	for _, mark := range []string{"`", "~"} {
+		longest := max(2, longestRun(code, mark[0]))
+		if longest < maxFence {
+			return code, strings.Repeat(mark, longest+1)
+		}
+	}
+	runs := regexp.MustCompile("~{" + strconv.Itoa(maxFence) + ",}")
+	return runs.ReplaceAllString(code, strings.Repeat("~", maxFence-1)), strings.Repeat("~", maxFence)
+}
+
+func longestRun(s string, mark byte) int {
+	longest, run := 0, 0
+	for i := range len(s) {
+		if s[i] != mark {
+			run = 0
+			continue
+		}
+		run++
+		longest = max(longest, run)
+	}
+	return longest
 }
 
 // codeVariants returns the code elements in a pre, if there are several and one
