@@ -82,6 +82,9 @@ func parse(text string, limits Limits) (document, []Fault) {
 	if err != nil {
 		return document{}, []Fault{syntaxFault(text, err)}
 	}
+	if faults := overlongQuotes(text); len(faults) > 0 {
+		return document{}, faults
+	}
 	if len(tree.Operations) == 0 {
 		return document{}, faultf("the document holds no operation: begin it with query or mutation")
 	}
@@ -109,6 +112,31 @@ func parse(text string, limits Limits) (document, []Fault) {
 		}
 	}
 	return d, shorten(append(m.unmeasured(tree), faults...))
+}
+
+// overlongQuotes finds block strings that end in more than three quotation marks.
+// The parser takes the last three for the end, the GraphQL spec (October 2021,
+// §2.9.4) the first, so that a server would read another document.
+func overlongQuotes(text string) []Fault {
+	if !strings.Contains(text, `""""`) {
+		return nil
+	}
+	var faults []Fault
+	runes := []rune(text)
+	l := lexer.New(&ast.Source{Input: text})
+	for {
+		token, err := l.ReadToken()
+		if err != nil || token.Kind == lexer.EOF {
+			return shorten(faults)
+		}
+		if end := token.Pos.End; token.Kind == lexer.BlockString && end < len(runes) && runes[end] == '"' {
+			before := string(runes[:token.Pos.Start]) // the token's own line is that of its end
+			faults = append(faults, Fault{
+				Message: `The block string ends in more than three quotation marks: within it, write three as \""".`,
+				Line:    strings.Count(before, "\n") + 1, Column: utf8.RuneCountInString(before[strings.LastIndex(before, "\n")+1:]) + 1,
+			})
+		}
+	}
 }
 
 // syntaxFault is why a text is no document. Where a character is what is wrong,

@@ -55,6 +55,9 @@ func TestValidate(t *testing.T) {
 		"no subfields": {`{ accounts }`, []execute.Fault{{
 			Message: `Field "accounts" of type "[Account!]!" must have a selection of subfields.`, Line: 1, Column: 3, Suggestions: []string{"accounts { ... }"},
 		}}},
+		"quotation marks after a block string": {`query($j: JSON = """é""") { a: echo(json: """\"""b""""), c: echo(json: """""") }`, []execute.Fault{{
+			Message: `The block string ends in more than three quotation marks: within it, write three as \""".`, Line: 1, Column: 43,
+		}}},
 		"syntax": {"{\n  accounts { id }\n  ;\n}", []execute.Fault{{
 			Message: `Cannot parse the unexpected character ";".`, Line: 3, Column: 3,
 		}}},
