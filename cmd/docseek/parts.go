@@ -187,9 +187,12 @@ func (p *parts) sources(ctx context.Context) ([]docseek.Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the sources: %w", err)
 	}
-	sources := make([]docseek.Source, len(infos))
-	for i, info := range infos {
-		sources[i] = info.Source
+	var sources []docseek.Source
+	for _, info := range infos {
+		// One that was never published may have been a slip of the pen.
+		if info.Generation > 0 {
+			sources = append(sources, info.Source)
+		}
 	}
 	return sources, nil
 }

@@ -64,18 +64,15 @@ func (a *app) reindex(ctx context.Context, urls, names []string, o indexer.Optio
 	if len(sources) == 0 {
 		return usagef("there is nothing to index: give the URL of a sitemap or page, or a configuration with sources")
 	}
-	ix, closeCache, err := p.newIndexer(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, closeCache()) }()
+	runner := &runner{parts: p}
+	defer func() { err = errors.Join(err, runner.close()) }()
 
 	var runs []search.Run
 	var failures []error
 	for _, s := range sources {
 		progress := a.progress(s.Name)
 		o.Progress = progress.update
-		report, err := ix.Run(ctx, s, o)
+		report, err := runner.run(ctx, s, o)
 		progress.done()
 		runs = append(runs, report)
 		if err != nil {

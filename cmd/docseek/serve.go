@@ -209,7 +209,7 @@ func (r *runner) open(ctx context.Context) error {
 
 func (r *runner) run(ctx context.Context, s docseek.Source, o indexer.Options) (search.Run, error) {
 	if err := r.open(ctx); err != nil {
-		return search.Run{}, err
+		return search.Run{Source: s.Name, Outcome: search.Failed, Reasons: []search.Reason{}, Error: err.Error()}, err
 	}
 	return r.indexer.Run(ctx, s, o)
 }

@@ -83,7 +83,7 @@ func sourceName(raw string) string {
 		name += "/" + path
 	}
 	lossy := strings.Contains(name, "_") || u.RawQuery != ""
-	name = strings.NewReplacer("/", "_", ":", "_").Replace(name)
+	name = strings.NewReplacer("/", "_", ":", ".").Replace(name)
 	if lossy || len(name) > maxNameStem || !plainName.MatchString(name) {
 		return hashed(name, raw)
 	}
