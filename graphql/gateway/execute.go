@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 
 	"github.com/docseek/docseek/graphql/execute"
@@ -78,12 +77,8 @@ func (g *Gateway) Execute(ctx context.Context, q ExecuteQuery) (ExecuteAnswer, e
 		Document: q.Document, OperationName: q.OperationName, Variables: q.Variables, Header: e.forwarded(q.Header),
 	})
 	if err != nil {
-		if failed, ok := errors.AsType[*execute.Error](err); ok {
-			failed.Message = e.secrets.Replace(failed.Message)
-		}
 		return ExecuteAnswer{}, err
 	}
-	answer.Errors = e.hide(answer.Errors)
 	out := ExecuteAnswer{Endpoint: e.Name, Answer: answer}
 	if e.Explore && answer.Failed() && answer.Data == nil {
 		if names := execute.NamesIn(s.Schema.AST(), answer.Errors); len(names) > 0 {

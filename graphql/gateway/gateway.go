@@ -69,7 +69,6 @@ type endpoint struct {
 	schema   *graphql.Endpoint[*schemasearch.Index]
 	executor *execute.Executor
 	clients  []*graphql.Client
-	secrets  *strings.Replacer
 	tried    chan struct{} // closed when the schema was asked for once
 	first    sync.Once
 }
@@ -92,7 +91,7 @@ func New(configs []Config, o Options) (*Gateway, error) {
 }
 
 func newEndpoint(c Config, o Options) (*endpoint, error) {
-	e := &endpoint{Config: c, tried: make(chan struct{}), secrets: secrets(c.Headers, c.URL)}
+	e := &endpoint{Config: c, tried: make(chan struct{})}
 	client := graphql.ClientOptions{
 		URL: c.URL, Headers: c.Headers, Timeout: c.Limits.Timeout, MaxResponse: c.MaxResponse, Transport: o.Transport,
 	}
@@ -269,5 +268,5 @@ func (g *Gateway) snapshot(ctx context.Context, e *endpoint) (*graphql.Snapshot[
 	if err == nil {
 		return nil, &execute.Error{Kind: execute.Unreachable, Message: fmt.Sprintf("the schema of %s is being loaded: call again in a few seconds", e.Name)}
 	}
-	return nil, &execute.Error{Kind: execute.Unreachable, Message: fmt.Sprintf("the schema of %s is not loaded: %s", e.Name, e.secrets.Replace(err.Error())), Err: err}
+	return nil, &execute.Error{Kind: execute.Unreachable, Message: fmt.Sprintf("the schema of %s is not loaded: %v", e.Name, err), Err: err}
 }
