@@ -5,13 +5,22 @@ package qdrant
 import (
 	"bufio"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	crand "crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"math/big"
 	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -550,6 +559,58 @@ func TestKeys(t *testing.T) {
 			t.Errorf("key %q: error %v, want %q", key, err, want)
 		}
 		closeStore(t, s)
+	}
+}
+
+// TestTLS asks a server over TLS, with its key, and one whose certificate is not
+// trusted.
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	dir := t.TempDir()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), crand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+	}
+	certificate, err := x509.CreateCertificate(crand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, secret := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	if err := errors.Join(
+		os.WriteFile(cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}), 0o600),
+		os.WriteFile(secret, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600),
+	); err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := x509.ParseCertificate(certificate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted := x509.NewCertPool()
+	trusted.AddCert(parsed)
+	own := &server{dir: dir, tls: &tls.Config{RootCAs: trusted}}
+	if err := own.place(ctx, "QDRANT__SERVICE__ENABLE_TLS=true", "QDRANT__TLS__CERT="+cert, "QDRANT__TLS__KEY="+secret, "QDRANT__SERVICE__API_KEY=right"); err != nil {
+		t.Fatal(err)
+	}
+	defer own.stop()
+	s := open(t, Options{URL: "https://" + own.address, APIKey: "right", TLS: &tls.Config{RootCAs: trusted}})
+	defer closeStore(t, s)
+	if err := publishRevision(ctx, s, 0, func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	distrusted := open(t, Options{URL: "https://" + own.address, APIKey: "right"})
+	defer closeStore(t, distrusted)
+	if _, err := distrusted.Reader(ctx); err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("error %v does not speak of the certificate", err)
 	}
 }
 

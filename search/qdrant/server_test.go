@@ -4,6 +4,7 @@ package qdrant
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -63,6 +64,7 @@ type server struct {
 	dir     string
 	http    int
 	grpc    int
+	tls     *tls.Config // nil for plain text
 }
 
 // findBinary is the server's, of the version that DOCSEEK_TEST_QDRANT_VERSION names.
@@ -83,19 +85,23 @@ func findBinary() (string, error) {
 
 func startServer(ctx context.Context, dir string, env ...string) (*server, error) {
 	s := &server{dir: dir}
+	return s, s.place(ctx, env...)
+}
+
+// place finds free ports and starts the process there.
+func (s *server) place(ctx context.Context, env ...string) error {
 	for _, port := range []*int{&s.http, &s.grpc} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
-			return nil, err
+			return err
 		}
-		defer func() { _ = l.Close() }()
 		*port = l.Addr().(*net.TCPAddr).Port
 		if err := l.Close(); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	s.address = "127.0.0.1:" + strconv.Itoa(s.grpc)
-	return s, s.start(ctx, env...)
+	return s.start(ctx, env...)
 }
 
 // start starts the process, again after a stop, and waits until it is ready.
@@ -123,12 +129,18 @@ func (s *server) start(ctx context.Context, env ...string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
+	scheme := "http"
+	if s.tls != nil {
+		scheme = "https"
+	}
+	transport := &http.Transport{TLSClientConfig: s.tls}
+	defer transport.CloseIdleConnections()
 	for {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/readyz", s.http), nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s://127.0.0.1:%d/readyz", scheme, s.http), nil)
 		if err != nil {
 			return err
 		}
-		if response, err := http.DefaultClient.Do(request); err == nil {
+		if response, err := transport.RoundTrip(request); err == nil {
 			_ = response.Body.Close()
 			if response.StatusCode == http.StatusOK {
 				return nil
