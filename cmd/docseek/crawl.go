@@ -34,7 +34,7 @@ the rules of a configured source; without it the URL is its own source.`,
 	}
 	f := c.Flags()
 	f.BoolVar(&explain, "explain", false, "explain the URL")
-	f.StringVar(&source, "source", "", "the configured source whose rules hold")
+	f.StringVar(&source, "source", "", "`NAME` of the configured source whose rules hold")
 	return c
 }
 
@@ -109,14 +109,22 @@ func printExplanation(w io.Writer, e explanation) error {
 	if d := e.Document; d != nil {
 		line("made by", "%s", d.Generator)
 		line("title", "%s", d.Title)
-		line("language", "%s", d.Language)
-		line("version", "%s", e.Version)
+		if d.Language != "" {
+			line("language", "%s", d.Language)
+		}
+		if e.Version != "" {
+			line("version", "%s", e.Version)
+		}
 		line("sections", "%d", len(d.Sections))
 		line("links", "%d to follow", len(e.Links))
 		line("chunks", "%d", len(e.Chunks))
 	}
 	for _, c := range e.Chunks {
-		fmt.Fprintf(&b, "\n── %d  %s  #%s\n%s\n", c.Ordinal, strings.Join(c.Path, " > "), c.Anchor, c.Text)
+		fmt.Fprintf(&b, "\n── %d  %s", c.Ordinal, strings.Join(c.Path, " > "))
+		if c.Anchor != "" {
+			b.WriteString("  #" + c.Anchor)
+		}
+		b.WriteString("\n" + c.Text + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

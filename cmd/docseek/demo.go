@@ -22,8 +22,11 @@ func (a *app) demoCommand() *cobra.Command {
 		Use:   "demo",
 		Short: "Serve a small bundled site and GraphQL API: offline, no key, no file",
 		Long: `Serves a bundled documentation site and GraphQL API on loopback, indexes the
-site into a temporary directory and serves MCP on both, as docseek serve would. Ctrl-C ends it and
-leaves nothing behind, unless --data-dir says where to keep the index.`,
+site into a temporary directory and serves MCP on both, as docseek serve would.
+Ctrl-C ends it and leaves nothing behind, unless --data-dir says where to keep
+the index.`,
+		Example: `  docseek demo
+  docseek --data-dir /tmp/demo demo --listen 127.0.0.1:9000`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), flags) },
 	}
@@ -62,8 +65,11 @@ func (a *app) demo(ctx context.Context, flags serveFlags) (err error) {
 	c.GraphQL = []config.GraphQL{{Name: demo.Name, URL: base + demo.APIPath, Documents: config.DocumentsWrite}}
 	fmt.Fprintf(a.err, "The bundled documentation is at %s, the GraphQL API of the same company at %s\n", base, c.GraphQL[0].URL)
 	return a.serve(ctx, c, flags, func(address string) {
+		questions := append(demo.Questions()[:2], api.Question)
 		fmt.Fprint(a.err, connectText(address))
-		fmt.Fprintf(a.err, "Ask it:\n  %s\n\nCtrl-C ends the demo.\n", strings.Join(append(demo.Questions()[:2], api.Question), "\n  "))
+		fmt.Fprintf(a.err, "Ask it:\n  %s\n\n", strings.Join(questions, "\n  "))
+		fmt.Fprintf(a.err, "Or ask the index from another terminal:\n  docseek --data-dir %s search %q\n\n", a.dataDir, questions[0])
+		fmt.Fprintf(a.err, "The documentation is at %s/ in a browser. Ctrl-C ends the demo.\n", base)
 	})
 }
 

@@ -32,7 +32,7 @@ With --json it prints {"modes":{"hybrid":{"real":{"n","hit@1","hit@5","hit@10",
 			return a.eval(cmd.Context(), args[0], source, anchors)
 		},
 	}
-	c.Flags().StringVar(&source, "source", "", "ask this source only")
+	c.Flags().StringVar(&source, "source", "", "ask only the source `NAME`")
 	c.Flags().BoolVar(&anchors, "anchors", false, "measure sections instead of pages")
 	return c
 }

@@ -30,7 +30,8 @@ is on disk stays as it is. A source that the server holds already is replaced.
 
 With --json it prints {"migrated":[{"source","generation","pages","chunks",
 "embedded"}]}.`,
-		Args: cobra.NoArgs,
+		Example: `  docseek --config docseek.yaml migrate --to qdrant`,
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if to != config.Qdrant {
 				return usagef("--to must be qdrant (got %q)", to)
@@ -39,7 +40,7 @@ With --json it prints {"migrated":[{"source","generation","pages","chunks",
 		},
 	}
 	c.Flags().StringVar(&to, "to", "", "the `KIND` of store to copy to: qdrant")
-	c.Flags().StringArrayVar(&names, "source", nil, "only this source (repeatable)")
+	c.Flags().StringArrayVar(&names, "source", nil, "only the source `NAME` (repeatable)")
 	return c
 }
 

@@ -59,6 +59,8 @@ func (p *progress) draw(f *os.File, now indexer.Progress) {
 			progressbar.OptionFullWidth(),
 			progressbar.OptionThrottle(100*time.Millisecond),
 			progressbar.OptionClearOnFinish(),
+			// From here the rate is counted: what was done in no time has none.
+			progressbar.OptionSetRenderBlankState(true),
 		)
 	}
 	if now.Total != p.bar.GetMax() {

@@ -156,8 +156,8 @@ upstream cannot be reached · 5 run refused · 6 another run holds the lock.`,
 	f := root.PersistentFlags()
 	f.StringVar(&a.configFile, "config", a.env("DOCSEEK_CONFIG"), "configuration `FILE` (or DOCSEEK_CONFIG)")
 	f.StringVar(&a.dataDir, "data-dir", "", "`DIR` of the index (or DOCSEEK_DATA_DIR; default: the user's data directory)")
-	f.StringVar(&a.logLevel, "log-level", "info", "debug, info, warn or error")
-	f.StringVar(&a.logFormat, "log-format", "text", "text or json")
+	f.StringVar(&a.logLevel, "log-level", "info", "`LEVEL`: debug, info, warn or error")
+	f.StringVar(&a.logFormat, "log-format", "text", "`FORMAT`: text or json")
 	f.BoolVar(&a.json, "json", false, "print data as JSON")
 	root.AddCommand(
 		a.demoCommand(), a.serveCommand(), a.reindexCommand(), a.searchCommand(), a.readCommand(), a.statusCommand(),
@@ -174,7 +174,7 @@ func wrapArgs(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(cmd *cobra.Command, args []string) error {
 			if err := check(cmd, args); err != nil {
-				return usageError{fmt.Errorf("%s: %w", cmd.CommandPath(), err)}
+				return usageError{fmt.Errorf("%s: %w; it is used as: %s", cmd.CommandPath(), err, cmd.UseLine())}
 			}
 			return nil
 		}

@@ -43,16 +43,16 @@ answer (docs/tools.md).`,
 		},
 	}
 	f := c.Flags()
-	f.StringArrayVar(&sources, "source", nil, "only this source (repeatable)")
-	f.StringVar(&q.Filter.Version, "version", "", "only this version of the documentation")
-	f.StringVar(&q.Filter.Language, "language", "", "only this language, such as en")
-	f.StringVar(&q.Filter.PathPrefix, "path-prefix", "", "only pages whose path begins with it, such as /docs/api")
+	f.StringArrayVar(&sources, "source", nil, "only the source `NAME` (repeatable)")
+	f.StringVar(&q.Filter.Version, "version", "", "only this `VERSION` of the documentation")
+	f.StringVar(&q.Filter.Language, "language", "", "only pages in `LANGUAGE`, such as en")
+	f.StringVar(&q.Filter.PathPrefix, "path-prefix", "", "only pages whose path begins with `PATH`, such as /docs/api")
 	f.IntVar(&q.Limit, "limit", search.DefaultLimit, "most passages (1 to 20)")
 	f.IntVar(&q.MaxChars, "max-chars", search.DefaultMaxChars, "most characters of the answer (500 to 50000)")
 	f.Float64Var(&q.MinScore, "min-score", 0, "least score (0 to 1)")
-	f.StringVar(&mode, "mode", string(search.Hybrid), "hybrid, lexical or dense")
+	f.StringVar(&mode, "mode", string(search.Hybrid), "`MODE` of search: hybrid, lexical or dense")
 	f.BoolVar(&q.Ungrouped, "ungrouped", false, "any number of passages of one page")
-	f.StringVar(&q.Cursor, "cursor", "", "go on where an earlier answer ended")
+	f.StringVar(&q.Cursor, "cursor", "", "go on where an earlier answer ended, by its `CURSOR`")
 	return c
 }
 
@@ -92,7 +92,11 @@ func printAnswer(w io.Writer, answer search.Answer) error {
 			b.WriteString("   …\n")
 		}
 	}
-	fmt.Fprintf(&b, "\n%d passages, %s search", len(answer.Results), answer.Mode)
+	noun := "passages"
+	if len(answer.Results) == 1 {
+		noun = "passage"
+	}
+	fmt.Fprintf(&b, "\n%d %s, %s search", len(answer.Results), noun, answer.Mode)
 	if answer.Degraded {
 		fmt.Fprintf(&b, " (degraded: %s)", answer.Reason)
 	}
@@ -143,10 +147,10 @@ read_docs (docs/tools.md).`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&q.Section, "section", "", "anchor or heading of a section")
-	f.StringVar(&q.Source, "source", "", "the page's source, where several have it")
+	f.StringVar(&q.Section, "section", "", "`ANCHOR` or heading of a section")
+	f.StringVar(&q.Source, "source", "", "`NAME` of the page's source, where several have it")
 	f.IntVar(&q.MaxChars, "max-chars", search.MaxMaxChars, "most characters (500 to 50000)")
-	f.StringVar(&q.Cursor, "cursor", "", "go on where an earlier answer ended")
+	f.StringVar(&q.Cursor, "cursor", "", "go on where an earlier answer ended, by its `CURSOR`")
 	return c
 }
 
