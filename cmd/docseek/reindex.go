@@ -36,7 +36,7 @@ failed","generation","pages":{"new","changed","unchanged","kept","removed",
 		RunE: func(cmd *cobra.Command, args []string) error { return a.reindex(cmd.Context(), args, names, o) },
 	}
 	f := c.Flags()
-	f.StringArrayVar(&names, "source", nil, "only this source (repeatable)")
+	f.StringArrayVar(&names, "source", nil, "only the source `NAME` (repeatable)")
 	f.BoolVar(&o.Full, "full", false, "read every page again, changed or not")
 	f.BoolVar(&o.DryRun, "dry-run", false, "report what would be done, change nothing")
 	f.BoolVar(&o.Force, "force", false, "publish although pages would be lost")

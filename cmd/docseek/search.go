@@ -191,7 +191,13 @@ func (a *app) rollbackCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "rollback SOURCE",
 		Short: "Make the generation before the live one live again",
-		Args:  cobra.ExactArgs(1),
+		Long: `Makes the generation before the live one live again; a running server takes
+it up within two seconds. One generation is kept to go back to. The next run that
+publishes replaces what was brought back.
+
+With --json it prints {"source","generation"}.`,
+		Example: `  docseek rollback docs`,
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			c, err := a.configuration(nil)
 			if err != nil {
@@ -204,7 +210,7 @@ func (a *app) rollbackCommand() *cobra.Command {
 			defer p.close(&err)
 			generation, err := p.store.Rollback(cmd.Context(), args[0])
 			if errors.Is(err, search.ErrNotFound) {
-				return fmt.Errorf("source %s has no earlier generation to go back to", args[0])
+				return fmt.Errorf("source %s has no earlier generation to go back to (docseek status lists the sources)", args[0])
 			}
 			if err != nil {
 				return err

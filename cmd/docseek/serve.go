@@ -124,7 +124,7 @@ func (a *app) serve(ctx context.Context, c config.Config, flags serveFlags, read
 	} else {
 		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Server.Listen)
 		if err != nil {
-			return fmt.Errorf("listen: %w", err)
+			return fmt.Errorf("serve MCP on %s (--listen HOST:PORT takes another address): %w", c.Server.Listen, err)
 		}
 		address = "http://" + listener.Addr().String()
 		if c.Server.PublicURL != "" {
