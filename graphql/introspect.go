@@ -339,32 +339,48 @@ func (l *ladder) inParts(ctx context.Context) error {
 			wanted = append(wanted, t.Name)
 		}
 	}
+	for round := 0; len(wanted) > 0; round++ {
+		if wanted, err = l.types(ctx, wanted, round); err != nil {
+			return err
+		}
+	}
+	return l.directives(ctx)
+}
+
+// types asks for types by their names, in batches that are halved in each round,
+// and returns those that came with an error in place of some: a server may
+// answer a batch as far as its limits go.
+func (l *ladder) types(ctx context.Context, wanted []string, round int) (again []string, err error) {
 	for len(wanted) > 0 {
-		batch := wanted[:min(l.rung.Batch, len(wanted))]
+		size := max(1, l.rung.Batch>>round)
+		batch := wanted[:min(size, len(wanted))]
 		data := map[string]*introspectedType{}
 		refusal, err := l.ask(ctx, "TypesByName", l.typesQuery(batch), &data)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if len(data) == 0 {
 			if len(refusal) == 0 {
-				return errors.New("the answer has no types")
+				return nil, errors.New("the answer has no types")
 			}
 			if err := l.stepDown(refusal); err != nil {
-				return err
+				return nil, err
 			}
 			continue
 		}
 		for i, name := range batch {
-			if t := data[alias(i)]; t != nil {
+			switch t := data[alias(i)]; {
+			case t != nil:
 				l.found.Types = append(l.found.Types, *t)
-			} else {
+			case len(refusal) > 0 && size > 1:
+				again = append(again, name)
+			default:
 				l.doc.warn(name, nil, "the endpoint names the type and does not tell it")
 			}
 		}
 		wanted = wanted[len(batch):]
 	}
-	return l.directives(ctx)
+	return again, nil
 }
 
 // directives asks for the directives; a schema is of use without them.

@@ -281,6 +281,51 @@ func TestIntrospectInParts(t *testing.T) {
 	}
 }
 
+// A server whose limits cut an answer off, with an error in place of the rest,
+// is asked again for the rest; what it never tells is warned of, and costs the
+// others nothing.
+func TestIntrospectPartsThatAreCutOff(t *testing.T) {
+	a := newAPI(t, library)
+	a.refuse = func(q *ast.QueryDocument) string {
+		if strings.Contains(q.Position.Src.Input, "types{kind") {
+			return "too complex"
+		}
+		return ""
+	}
+	var batches []int
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		var request Request
+		_ = json.NewDecoder(r.Body).Decode(&request)
+		answer := a.answer(request.Query)
+		if request.OperationName == "TypesByName" {
+			types, _ := answer["data"].(map[string]any)
+			batches = append(batches, len(types))
+			for i := range len(types) {
+				if i >= 3 || strings.Contains(request.Query, alias(i)+`:__type(name:"Group")`) {
+					types[alias(i)] = nil
+					answer["errors"] = []any{map[string]any{"message": "the budget is used up"}}
+				}
+			}
+		}
+		_ = json.NewEncoder(w).Encode(answer)
+	})
+	s, report, err := Introspect(t.Context(), c, Rung{}, "the API", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range mustLoad(t, library).Names() {
+		if d := s.AST().Types[name]; d == nil || name != "Group" && d.Kind == ast.Scalar && name != "Date" {
+			t.Errorf("%s is lost", name)
+		}
+	}
+	if !slices.ContainsFunc(s.Warnings(), func(w Warning) bool { return w.Place == "Group" }) {
+		t.Errorf("the warnings are %v", s.Warnings())
+	}
+	if report.Rung.Batch != 25 || slices.Index(batches, 1) < 3 {
+		t.Errorf("the rung is %s, the batches had %v types", report.Rung, batches)
+	}
+}
+
 func TestIntrospectionRemembersTheRung(t *testing.T) {
 	a := newAPI(t, library, withOneOf, "", withSpecifiedBy, "")
 	source := NewIntrospection(serve(t, a.ServeHTTP), "test", Options{})
