@@ -62,7 +62,7 @@ func dial(o Options) (remote, error) {
 	}
 	secure := u.Scheme == "https"
 	if o.APIKey != "" && !secure && !private(u.Hostname()) {
-		o.Logger.LogAttrs(context.Background(), slog.LevelError,
+		o.Logger.Error(
 			"THE API KEY OF THE QDRANT SERVER IS SENT UNENCRYPTED over a public network: use an https address",
 			slog.String("url", u.Redacted()))
 	}
