@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -65,7 +66,7 @@ func (a *app) demo(ctx context.Context, flags serveFlags) (err error) {
 	c.GraphQL = []config.GraphQL{{Name: demo.Name, URL: base + demo.APIPath, Documents: config.DocumentsWrite}}
 	fmt.Fprintf(a.err, "The bundled documentation is at %s, the GraphQL API of the same company at %s\n", base, c.GraphQL[0].URL)
 	return a.serve(ctx, c, flags, func(address string) {
-		questions := append(demo.Questions()[:2], api.Question)
+		questions := slices.Concat(demo.Questions()[:2], []string{api.Question})
 		fmt.Fprint(a.err, connectText(address))
 		fmt.Fprintf(a.err, "Ask it:\n  %s\n\n", strings.Join(questions, "\n  "))
 		fmt.Fprintf(a.err, "Or ask the index from another terminal:\n  docseek --data-dir %s search %q\n\n", a.dataDir, questions[0])

@@ -38,6 +38,15 @@ answer (docs/tools.md).`,
 				if a.json {
 					return a.printJSON(answer)
 				}
+				if len(answer.Results) == 0 {
+					listing, err := e.List(ctx, search.ListQuery{})
+					if err != nil {
+						return err
+					}
+					if len(listing.Sources) == 0 {
+						return printStatus(a.out, listing) // says how to begin
+					}
+				}
 				return printAnswer(a.out, answer)
 			})
 		},
