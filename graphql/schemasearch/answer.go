@@ -81,11 +81,11 @@ func (a Answer) whole() string {
 		b.WriteString(note)
 	}
 	b.WriteString(a.SDL)
+	if a.Hint != "" { // before what matters less, should it be cut
+		b.WriteString("# " + a.Hint + "\n")
+	}
 	if a.Omitted.Count > 0 {
 		b.WriteString(trailer(a.Omitted))
-	}
-	if a.Hint != "" {
-		b.WriteString("# " + a.Hint + "\n")
 	}
 	return b.String()
 }

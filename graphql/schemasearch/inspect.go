@@ -83,19 +83,28 @@ func (x *Index) Inspect(names []string, maxChars int) Inspection {
 		}
 	}
 	room := maxChars - utf8.RuneCountInString(out.remarks())
+	if out.SDL, out.Shortened = x.print(known, room); len(out.Shortened) > 0 {
+		room -= remarkRoom
+		for _, found := range known {
+			room -= len(found.name) + len(", ")
+		}
+		out.SDL, out.Shortened = x.print(known, room)
+	}
+	return out
+}
+
+// print prints definitions, sharing the room, and names those that are not whole.
+func (x *Index) print(known []subject, room int) (sdl string, shortened []string) {
 	var b strings.Builder
 	for i, found := range known {
-		share := room / (len(known) - i)
-		text, whole := x.fit(found, share-len(found.name)-len(", ")-remarkRoom/len(known))
+		text, whole := x.fit(found, room/(len(known)-i))
 		room -= utf8.RuneCountInString(text)
 		b.WriteString(text)
 		if !whole {
-			out.Shortened = append(out.Shortened, found.name)
-			room -= len(found.name) + len(", ")
+			shortened = append(shortened, found.name)
 		}
 	}
-	out.SDL = b.String()
-	return out
+	return b.String(), shortened
 }
 
 // remarkRoom is for the remark on what is shortened.

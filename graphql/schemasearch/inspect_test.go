@@ -82,6 +82,9 @@ func TestInspectSizes(t *testing.T) {
 		if _, err := parser.ParseSchema(&ast.Source{Input: i.SDL}); err != nil {
 			t.Fatalf("in %d: %v\n%s", size, err, i.SDL)
 		}
+		if size >= 300 && len(i.Shortened) > 0 && !strings.HasSuffix(text, "raise max_chars, or inspect one name at a time\n") {
+			t.Fatalf("in %d: what is shortened is cut off:\n%s", size, text)
+		}
 		for _, name := range []string{"QueryRoot", "Account"} {
 			if whole := strings.Contains(i.SDL, "event(id: ID!): Event") && name == "QueryRoot" || strings.Contains(i.SDL, "TransactionWhere): [Transaction!]!") && name == "Account"; !whole && !slices.Contains(i.Shortened, name) {
 				t.Fatalf("in %d: %s is shortened, which is not said:\n%s", size, name, text)

@@ -137,7 +137,7 @@ func TestGoldenAnswers(t *testing.T) {
 		"search_account":  x.Search([]string{"account"}, 1500).Text(),
 		"search_nothing":  x.Search([]string{"zeppelin"}, 0).Text(),
 		"inspect":         x.Inspect([]string{"Account", "@inContext", "Query.statement", "Acount", "Channel"}, 0).Text(),
-		"inspect_short":   x.Inspect([]string{"Account", "QueryRoot"}, 600).Text(),
+		"inspect_short":   x.Inspect([]string{"Account", "QueryRoot"}, 500).Text(),
 	} {
 		path := filepath.Join("testdata", name+".graphql")
 		if *update {
