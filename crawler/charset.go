@@ -2,7 +2,9 @@ package crawler
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/saintfish/chardet"
@@ -79,7 +81,7 @@ func mostlyUTF8(b []byte) bool {
 // detect guesses the encoding of a page from its text; windows-1252 is what is
 // left when the guess is not sure (HTML §13.2.3.2, the default of most locales).
 func detect(body []byte, enc encoding.Encoding, name string) (encoding.Encoding, string) {
-	if guess, err := chardet.NewHtmlDetector().DetectBest(body); err == nil && guess.Confidence >= minConfidence {
+	if guess, ok := best(body); ok && guess.Confidence >= minConfidence {
 		if e, n := charset.Lookup(guess.Charset); e != nil && e != encoding.Nop && n != "utf-8" {
 			return e, n
 		}
@@ -88,4 +90,17 @@ func detect(body []byte, enc encoding.Encoding, name string) (encoding.Encoding,
 		return charset.Lookup("windows-1252")
 	}
 	return enc, name
+}
+
+// best is the likeliest encoding. The detector asks its recognisers side by side
+// and takes the first of equals; here they are told apart by name, so that a page
+// is read alike every time.
+func best(body []byte) (chardet.Result, bool) {
+	guesses, err := chardet.NewHtmlDetector().DetectAll(body)
+	if err != nil || len(guesses) == 0 {
+		return chardet.Result{}, false
+	}
+	return slices.MinFunc(guesses, func(a, b chardet.Result) int {
+		return cmp.Or(cmp.Compare(b.Confidence, a.Confidence), cmp.Compare(a.Charset, b.Charset))
+	}), true
 }
