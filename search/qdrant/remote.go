@@ -46,6 +46,8 @@ type remote struct {
 	*qdrant.Client
 	address           string
 	patience, attempt time.Duration
+	// consistency is that of reads by id; nil means any replica's word.
+	consistency *qdrant.ReadConsistency
 }
 
 // dial prepares the connections; the server is not asked yet.
@@ -106,9 +108,11 @@ func private(host string) bool {
 	})
 }
 
-// patient is the server as runs talk to it.
+// patient is the server as runs talk to it: what they compare and set is read
+// from a majority of the replicas. Searches go on with a single one.
 func (r remote) patient() remote {
 	r.patience, r.attempt = writePatience, writeAttempt
+	r.consistency = qdrant.NewReadConsistencyType(qdrant.ReadConsistencyType_Majority)
 	return r
 }
 
@@ -201,21 +205,17 @@ func (r remote) checkVersion(ctx context.Context) error {
 	return nil
 }
 
-// strong writes are seen by every later strong write and sure read, whichever
+// strong writes are seen by every later strong write and majority read, whichever
 // nodes of a cluster they are sent to.
 func strong() *qdrant.WriteOrdering {
 	return &qdrant.WriteOrdering{Type: qdrant.WriteOrderingType_Strong}
-}
-
-func sure() *qdrant.ReadConsistency {
-	return qdrant.NewReadConsistencyType(qdrant.ReadConsistencyType_Majority)
 }
 
 // getPoints reads points by id, in no order; those that do not exist are left out.
 func (r remote) getPoints(ctx context.Context, collection string, ids []*qdrant.PointId) ([]*qdrant.RetrievedPoint, error) {
 	return call(ctx, r, "read "+collection, func(ctx context.Context) ([]*qdrant.RetrievedPoint, error) {
 		return r.Get(ctx, &qdrant.GetPoints{
-			CollectionName: collection, Ids: ids, WithPayload: qdrant.NewWithPayload(true), ReadConsistency: sure(),
+			CollectionName: collection, Ids: ids, WithPayload: qdrant.NewWithPayload(true), ReadConsistency: r.consistency,
 		})
 	})
 }

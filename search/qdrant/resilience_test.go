@@ -45,7 +45,7 @@ const (
 
 	sitePages  = 5
 	siteChunks = 3
-	shortTerm  = 1500 * time.Millisecond
+	shortTerm  = 4 * time.Second
 )
 
 // child publishes one revision of a site after the other and says what it does.
@@ -219,7 +219,7 @@ func prefixed(t *testing.T) Options {
 // over and leaves nothing behind.
 func TestKilled(t *testing.T) {
 	t.Parallel()
-	const kills = 8
+	const kills = 6
 	ctx := t.Context()
 	o := prefixed(t)
 	s := open(t, o)

@@ -135,8 +135,11 @@ func (s *Store) create(ctx context.Context, c collection) error {
 		request.ReplicationFactor = &o.Replicas
 	}
 	if c.role == roleMeta {
-		one := uint32(1)
+		one, odd := uint32(1), max(o.Replicas, 3)
 		request.ShardNumber = &one
+		if o.Replicas > 1 { // a majority of two is both
+			request.ReplicationFactor = &odd
+		}
 		request.VectorsConfig = qdrant.NewVectorsConfigMap(map[string]*qdrant.VectorParams{})
 	} else {
 		if o.Shards > 0 {

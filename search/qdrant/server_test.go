@@ -65,6 +65,7 @@ type server struct {
 	http    int
 	grpc    int
 	tls     *tls.Config // nil for plain text
+	args    []string    // beside the usual ones
 }
 
 // findBinary is the server's, of the version that DOCSEEK_TEST_QDRANT_VERSION names.
@@ -115,7 +116,7 @@ func (s *server) start(ctx context.Context, env ...string) error {
 		return err
 	}
 	defer func() { _ = log.Close() }()
-	s.cmd = exec.Command(path, "--disable-telemetry")
+	s.cmd = exec.Command(path, append([]string{"--disable-telemetry"}, s.args...)...)
 	s.cmd.Dir = s.dir
 	s.cmd.Stdout, s.cmd.Stderr = log, log
 	s.cmd.Env = append([]string{
