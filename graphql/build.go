@@ -461,16 +461,29 @@ func standard(name string) bool {
 	return false
 }
 
+// maxInterfaces bounds the interfaces of a type: of a chain of them, each has all
+// that follow.
+const maxInterfaces = 250
+
 // interfaces puts right what a type says it implements.
 func (b *builder) interfaces(def *ast.Definition) {
 	if def.Kind != ast.Object && def.Kind != ast.Interface {
 		def.Interfaces = nil
 		return
 	}
+	if len(def.Interfaces) == 0 {
+		return
+	}
+	fields := make(map[string]bool, len(def.Fields))
+	for _, f := range def.Fields {
+		fields[f.Name] = true
+	}
 	seen := map[string]bool{}
 	def.Interfaces = slices.DeleteFunc(def.Interfaces, func(name string) bool {
 		target := b.out.Types[name]
 		switch {
+		case len(seen) == maxInterfaces:
+			b.warn(def.Name, def.Position, "implements more than %d interfaces; %q is left out", maxInterfaces, name)
 		case seen[name]:
 			b.warn(def.Name, def.Position, "implements %s twice", name)
 		case name == def.Name || target == nil || target.Kind != ast.Interface:
@@ -478,7 +491,7 @@ func (b *builder) interfaces(def *ast.Definition) {
 		default:
 			seen[name] = true
 			for _, f := range target.Fields {
-				if def.Fields.ForName(f.Name) == nil {
+				if !fields[f.Name] {
 					b.warn(def.Name, def.Position, "lacks the field %s of the interface %s", f.Name, name)
 				}
 			}
@@ -488,6 +501,10 @@ func (b *builder) interfaces(def *ast.Definition) {
 	})
 	for i := 0; i < len(def.Interfaces); i++ { // it grows
 		for _, name := range b.out.Types[def.Interfaces[i]].Interfaces {
+			if len(seen) == maxInterfaces {
+				b.warn(def.Name, def.Position, "implements more than %d interfaces by way of others; the rest is left out", maxInterfaces)
+				return
+			}
 			if target := b.out.Types[name]; !seen[name] && name != def.Name && target != nil && target.Kind == ast.Interface {
 				b.warn(def.Name, def.Position, "implements %s by way of %s without saying so", name, def.Interfaces[i])
 				seen[name] = true

@@ -1,6 +1,7 @@
 package graphql
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -369,6 +370,30 @@ func TestWarningsAreBounded(t *testing.T) {
 	}
 	if n := len(s.Warnings()); n != maxWarnings+1 || s.Warnings()[n-1].Problem != "400 more warnings" {
 		t.Errorf("%d warnings, the last %v", n, s.Warnings()[n-1])
+	}
+}
+
+// A chain of interfaces, each of which has all that follow, costs what its
+// length costs and not the square of it.
+func TestInterfacesAreBounded(t *testing.T) {
+	const length = 1500
+	var b strings.Builder
+	b.WriteString("type Query { a: I0 }\n")
+	for i := range length {
+		fmt.Fprintf(&b, "interface I%d implements I%d { x: Int }\n", i, i+1)
+	}
+	fmt.Fprintf(&b, "interface I%d { x: Int }\ntype T implements I0 { x: Int }", length)
+	s, err := Load([]byte(b.String()), "test", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, def := range s.AST().Types {
+		if len(def.Interfaces) > maxInterfaces {
+			t.Fatalf("%s implements %d interfaces", name, len(def.Interfaces))
+		}
+	}
+	if !slices.ContainsFunc(s.Warnings(), func(w Warning) bool { return strings.Contains(w.Problem, "by way of") }) {
+		t.Errorf("the warnings are %v", s.Warnings())
 	}
 }
 
