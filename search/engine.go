@@ -153,10 +153,7 @@ func pathPrefix(prefix string) string {
 	if u, err := url.Parse(prefix); err == nil && u.Host != "" {
 		prefix = u.Path
 	}
-	if prefix = strings.Trim(strings.TrimSpace(prefix), "/"); prefix == "" {
-		return ""
-	}
-	return "/" + prefix
+	return CleanPathPrefix(strings.TrimSpace(prefix))
 }
 
 // checkMaxChars puts a size into its bounds.

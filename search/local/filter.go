@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/docseek/docseek"
+	"github.com/docseek/docseek/search"
 )
 
 // matcher decides about the pages of one query.
@@ -19,7 +20,7 @@ func newMatcher(f docseek.Filter) matcher {
 		sources:  f.Sources,
 		version:  f.Version,
 		language: strings.ToLower(f.Language),
-		path:     cleanPrefix(f.PathPrefix),
+		path:     search.CleanPathPrefix(f.PathPrefix),
 	}
 }
 
@@ -44,33 +45,8 @@ func matchesLanguage(want, have string) bool {
 	return len(have) == len(want) || have[len(want)] == '-'
 }
 
-// cleanPrefix gives a path prefix one slash in front and none behind; empty
-// when every path matches.
-func cleanPrefix(prefix string) string {
-	prefix = strings.Trim(prefix, "/")
-	if prefix == "" {
-		return ""
-	}
-	return "/" + prefix
-}
-
-// matchesPath compares by whole segments. prefix is as cleanPrefix returns it.
+// matchesPath compares by whole segments. prefix is as search.CleanPathPrefix returns it.
 func matchesPath(prefix, url string) bool {
-	rest, ok := strings.CutPrefix(urlPath(url), prefix)
+	rest, ok := strings.CutPrefix(search.URLPath(url), prefix)
 	return ok && (rest == "" || rest[0] == '/')
-}
-
-// urlPath is the path of an absolute URL, as it is written.
-func urlPath(url string) string {
-	if i := strings.IndexAny(url, "?#"); i >= 0 {
-		url = url[:i]
-	}
-	if _, rest, ok := strings.Cut(url, "://"); ok {
-		i := strings.IndexByte(rest, '/')
-		if i < 0 {
-			return "/"
-		}
-		return rest[i:]
-	}
-	return url
 }

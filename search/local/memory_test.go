@@ -64,7 +64,7 @@ func TestMatcher(t *testing.T) {
 	for url, want := range map[string]string{
 		"https://a.test": "/", "https://a.test?x": "/", "https://a.test/b/#c": "/b/", "/b": "/b", "": "",
 	} {
-		if got := urlPath(url); got != want {
+		if got := search.URLPath(url); got != want {
 			t.Errorf("path of %q is %q, want %q", url, got, want)
 		}
 	}

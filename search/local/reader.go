@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -199,20 +198,9 @@ func (r *reader) prepare(req search.Request) (search.Request, error) {
 			return req, errors.New("the query's lexical vector has a weight that is no number")
 		}
 	}
-	units := make(map[string][]float32, len(req.Vectors))
-	for fingerprint, vector := range req.Vectors {
-		square := 0.0
-		for _, x := range vector {
-			square += float64(x) * float64(x)
-		}
-		if square == 0 || !finite(square) {
-			return req, fmt.Errorf("the query's vector for %q has no direction", fingerprint)
-		}
-		unit := make([]float32, len(vector))
-		for i, x := range vector {
-			unit[i] = float32(float64(x) / math.Sqrt(square))
-		}
-		units[fingerprint] = unit
+	units, err := req.UnitVectors()
+	if err != nil {
+		return req, err
 	}
 	req.Vectors = units
 	for _, v := range r.views {
@@ -463,7 +451,7 @@ func (r *reader) Pages(ctx context.Context, source, pathPrefix, after string, li
 		if err != nil {
 			return err
 		}
-		ids, err := r.findPages(ctx, tx, live.set, cleanPrefix(pathPrefix), after, limit)
+		ids, err := r.findPages(ctx, tx, live.set, search.CleanPathPrefix(pathPrefix), after, limit)
 		if err != nil {
 			return err
 		}

@@ -124,7 +124,7 @@ func (s *Store) ReaderAt(_ context.Context, key string) (search.Reader, error) {
 // Rollback implements search.Store. It fails with a LockedError while a run
 // holds the source.
 func (s *Store) Rollback(ctx context.Context, source string) (previous uint64, err error) {
-	if err := checkName(source); err != nil {
+	if err := search.CheckSourceName(source); err != nil {
 		return 0, err
 	}
 	lock, err := lockSource(ctx, s.dir, source, false)
@@ -168,19 +168,6 @@ func (s *Store) published(ctx context.Context) {
 	case s.kick <- struct{}{}:
 	default:
 	}
-}
-
-// checkName keeps a source's name fit for a file name.
-func checkName(name string) error {
-	ok := len(name) > 0 && len(name) <= 64
-	for i := range len(name) {
-		c := name[i]
-		ok = ok && (c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || i > 0 && (c == '.' || c == '_' || c == '-'))
-	}
-	if !ok {
-		return fmt.Errorf("source name %.80q is not of the form [a-z0-9][a-z0-9._-]*, at most 64 bytes", name)
-	}
-	return nil
 }
 
 // generation is a committed generation of a source.
@@ -247,7 +234,7 @@ func (s *Store) begin(ctx context.Context, source docseek.Source, fingerprint st
 
 // Begin implements search.Store.
 func (s *Store) Begin(ctx context.Context, source docseek.Source, fingerprint string, wait bool) (search.Writer, error) {
-	if err := checkName(source.Name); err != nil {
+	if err := search.CheckSourceName(source.Name); err != nil {
 		return nil, err
 	}
 	lock, err := lockSource(ctx, s.dir, source.Name, wait)

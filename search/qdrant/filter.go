@@ -81,7 +81,7 @@ func narrow(f docseek.Filter) []*qdrant.Condition {
 	if f.Language != "" {
 		conditions = append(conditions, qdrant.NewMatchKeyword(fieldLangs, strings.ToLower(f.Language)))
 	}
-	if prefix := cleanPrefix(f.PathPrefix); prefix != "" {
+	if prefix := search.CleanPathPrefix(f.PathPrefix); prefix != "" {
 		conditions = append(conditions, qdrant.NewMatchKeyword(fieldPaths, prefix))
 	}
 	return conditions
@@ -104,7 +104,7 @@ func languageForms(language string) []string {
 
 // pathPrefixes are what a URL is found by.
 func pathPrefixes(url string) []string {
-	path := urlPath(url)
+	path := search.URLPath(url)
 	var prefixes []string
 	for i := 1; i <= len(path) && len(prefixes) < maxPaths; i++ {
 		if i == len(path) || path[i] == '/' {
@@ -114,32 +114,7 @@ func pathPrefixes(url string) []string {
 	return prefixes
 }
 
-// cleanPrefix gives a path prefix one slash in front and none behind; empty
-// when every path matches.
-func cleanPrefix(prefix string) string {
-	prefix = strings.Trim(prefix, "/")
-	if prefix == "" {
-		return ""
-	}
-	return "/" + prefix
-}
-
-// underPath compares by whole segments. prefix is as cleanPrefix returns it.
+// underPath compares by whole segments. prefix is as search.CleanPathPrefix returns it.
 func underPath(prefix, url string) bool {
 	return prefix == "" || slices.Contains(pathPrefixes(url), prefix)
-}
-
-// urlPath is the path of an absolute URL, as it is written.
-func urlPath(url string) string {
-	if i := strings.IndexAny(url, "?#"); i >= 0 {
-		url = url[:i]
-	}
-	if _, rest, ok := strings.Cut(url, "://"); ok {
-		i := strings.IndexByte(rest, '/')
-		if i < 0 {
-			return "/"
-		}
-		return rest[i:]
-	}
-	return url
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -302,20 +301,9 @@ func (r *reader) checkRequest(req search.Request) (map[string][]float32, error) 
 	if err := checkLexical(req.Lexical); err != nil {
 		return nil, fmt.Errorf("check the query: %w", err)
 	}
-	units := make(map[string][]float32, len(req.Vectors))
-	for fingerprint, vector := range req.Vectors {
-		square := 0.0
-		for _, x := range vector {
-			square += float64(x) * float64(x)
-		}
-		if square == 0 || !finite(square) {
-			return nil, fmt.Errorf("the query's vector for %q has no direction", fingerprint)
-		}
-		unit := make([]float32, len(vector))
-		for i, x := range vector {
-			unit[i] = float32(float64(x) / math.Sqrt(square))
-		}
-		units[fingerprint] = unit
+	units, err := req.UnitVectors()
+	if err != nil {
+		return nil, err
 	}
 	for _, g := range r.generations {
 		if unit, ok := units[g.Info.Fingerprint]; ok && g.Dim > 0 && len(unit) != g.Dim {
@@ -404,7 +392,7 @@ func (r *reader) readPage(ctx context.Context, source, url string) (search.PageR
 func (r *reader) Pages(ctx context.Context, source, pathPrefix, after string, limit int) ([]search.PageRecord, error) {
 	var records []search.PageRecord
 	if err := r.steady(ctx, func() (err error) {
-		records, err = r.readPages(ctx, source, cleanPrefix(pathPrefix), after, min(max(limit, 0), maxLimit))
+		records, err = r.readPages(ctx, source, search.CleanPathPrefix(pathPrefix), after, min(max(limit, 0), maxLimit))
 		return err
 	}); err != nil {
 		return nil, fmt.Errorf("list the pages of source %s: %w", source, err)

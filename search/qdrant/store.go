@@ -208,7 +208,7 @@ func (s *Store) ReaderAt(ctx context.Context, key string) (search.Reader, error)
 
 // Begin implements search.Store.
 func (s *Store) Begin(ctx context.Context, source docseek.Source, fingerprint string, wait bool) (search.Writer, error) {
-	if err := checkName(source.Name); err != nil {
+	if err := search.CheckSourceName(source.Name); err != nil {
 		return nil, err
 	}
 	if err := s.prepare(ctx); err != nil {
@@ -228,7 +228,7 @@ func (s *Store) Begin(ctx context.Context, source docseek.Source, fingerprint st
 // Rollback implements search.Store. It fails with a LockedError while a run
 // holds the source.
 func (s *Store) Rollback(ctx context.Context, source string) (previous uint64, err error) {
-	if err := checkName(source); err != nil {
+	if err := search.CheckSourceName(source); err != nil {
 		return 0, err
 	}
 	if err := s.prepare(ctx); err != nil {
@@ -281,19 +281,6 @@ func (s *Store) announce(ctx context.Context) {
 
 func (s *Store) warn(ctx context.Context, message string, err error) {
 	s.options.Logger.LogAttrs(ctx, slog.LevelWarn, message, slog.Any("error", err)) //nolint:sloglint // the callers' messages are constant
-}
-
-// checkName keeps names as the configuration has them.
-func checkName(name string) error {
-	ok := len(name) > 0 && len(name) <= 64
-	for i := range len(name) {
-		c := name[i]
-		ok = ok && (c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || i > 0 && (c == '.' || c == '_' || c == '-'))
-	}
-	if !ok {
-		return fmt.Errorf("source name %.80q is not of the form [a-z0-9][a-z0-9._-]*, at most 64 bytes", name)
-	}
-	return nil
 }
 
 func generationID(n uint64) *qdrant.PointId { return pointID(kindGeneration, number(n)) }
