@@ -47,11 +47,7 @@ func (a *app) eval(ctx context.Context, file, source string, anchors bool) (err 
 	if err != nil {
 		return fmt.Errorf("read the questions of %s: %w", file, err)
 	}
-	c, err := a.configuration(nil)
-	if err != nil {
-		return err
-	}
-	p, err := a.assemble(ctx, c)
+	p, err := a.open(ctx, nil)
 	if err != nil {
 		return err
 	}

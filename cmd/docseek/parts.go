@@ -35,6 +35,15 @@ type parts struct {
 	interval time.Duration
 }
 
+// open reads the configuration, see [app.configuration], and opens its index.
+func (a *app) open(ctx context.Context, urls []string) (*parts, error) {
+	c, err := a.configuration(urls)
+	if err != nil {
+		return nil, err
+	}
+	return a.assemble(ctx, c)
+}
+
 // assemble opens the index that a configuration names.
 func (a *app) assemble(ctx context.Context, c config.Config) (*parts, error) {
 	dir, err := a.dir()

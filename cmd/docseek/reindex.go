@@ -45,11 +45,7 @@ failed","generation","pages":{"new","changed","unchanged","kept","removed",
 }
 
 func (a *app) reindex(ctx context.Context, urls, names []string, o indexer.Options) (err error) {
-	c, err := a.configuration(urls)
-	if err != nil {
-		return err
-	}
-	p, err := a.assemble(ctx, c)
+	p, err := a.open(ctx, urls)
 	if err != nil {
 		return err
 	}

@@ -67,16 +67,12 @@ answer (docs/tools.md).`,
 
 // query runs a command that reads the index.
 func (a *app) query(ctx context.Context, do func(context.Context, *search.Engine) error) (err error) {
-	c, err := a.configuration(nil)
-	if err != nil {
-		return err
-	}
-	p, err := a.assemble(ctx, c)
+	p, err := a.open(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer p.close(&err)
-	plan, err := a.plan(c)
+	plan, err := a.plan(p.config)
 	if err != nil {
 		return err
 	}
@@ -208,11 +204,7 @@ With --json it prints {"source","generation"}.`,
 		Example: `  docseek rollback docs`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			c, err := a.configuration(nil)
-			if err != nil {
-				return err
-			}
-			p, err := a.assemble(cmd.Context(), c)
+			p, err := a.open(cmd.Context(), nil)
 			if err != nil {
 				return err
 			}
