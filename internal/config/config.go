@@ -22,6 +22,11 @@ type Config struct {
 	Store Store `yaml:"store" envPrefix:"STORE_"`
 	// GraphQL are the GraphQL APIs.
 	GraphQL []GraphQL `yaml:"graphql,omitempty"`
+	// AuthProfiles are the credentials that operations name.
+	AuthProfiles map[string]AuthProfile `yaml:"auth_profiles,omitempty"`
+	// MaxOperations is how many published operations are too many: more are
+	// served, and warned of.
+	MaxOperations int `yaml:"max_operations" env:"MAX_OPERATIONS"`
 	// Server is the MCP server.
 	Server Server `yaml:"server" envPrefix:"SERVER_"`
 }
@@ -69,10 +74,11 @@ type Server struct {
 // Default is the configuration that an empty file means.
 func Default() Config {
 	return Config{
-		Schedule: "0 */6 * * *",
-		Embedder: Embedder{Provider: Builtin},
-		Store:    Store{Kind: Local},
-		Server:   Server{Listen: "127.0.0.1:8080"},
+		Schedule:      "0 */6 * * *",
+		Embedder:      Embedder{Provider: Builtin},
+		Store:         Store{Kind: Local},
+		MaxOperations: 20,
+		Server:        Server{Listen: "127.0.0.1:8080"},
 	}
 }
 

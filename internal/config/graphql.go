@@ -28,6 +28,21 @@ type GraphQL struct {
 	// Explore says whether agents may search and inspect the schema; nil means
 	// unless documents is none.
 	Explore *bool `yaml:"explore,omitempty"`
+	// Operations are globs of operation documents (.graphql, .gql) and operation
+	// files (.yaml, .yml), relative to the configuration's folder: * and ? within
+	// a segment, ** for any number of them.
+	Operations []string `yaml:"operations,omitempty"`
+	// Persisted says what is sent for an operation: text (the default),
+	// document_id or extension (extensions.persistedQuery).
+	Persisted string `yaml:"persisted,omitempty"`
+	// RequireTest keeps an operation file back until its present revision stands
+	// in the lock; nil means true.
+	RequireTest *bool `yaml:"require_test,omitempty"`
+	// Strict lets one broken operation refuse the whole reload; without it the
+	// broken one alone is left out.
+	Strict bool `yaml:"strict,omitempty"`
+	// Scalars are the JSON Schemas of custom scalars, by their names.
+	Scalars map[string]map[string]any `yaml:"scalars,omitempty"`
 	// Headers are sent with every request. They may hold secrets.
 	Headers map[string]string `yaml:"headers,omitempty"`
 	// Forward names the headers of a caller's request that are sent on.
@@ -44,6 +59,13 @@ const (
 	DocumentsNone  = "none"
 	DocumentsRead  = "read"
 	DocumentsWrite = "write"
+)
+
+// What is sent for an operation.
+const (
+	PersistedText       = "text"
+	PersistedDocumentID = "document_id"
+	PersistedExtension  = "extension"
 )
 
 // DefaultPoll is the time between two looks at a schema.
@@ -67,6 +89,10 @@ func (g GraphQL) WithDefaults() GraphQL {
 	g.Documents = cmp.Or(g.Documents, DocumentsRead)
 	if g.Explore == nil {
 		g.Explore = new(g.Documents != DocumentsNone)
+	}
+	g.Persisted = cmp.Or(g.Persisted, PersistedText)
+	if g.RequireTest == nil {
+		g.RequireTest = new(true)
 	}
 	return g
 }
@@ -129,6 +155,7 @@ func (v *validator) endpoint(at string, g GraphQL) {
 		v.fault(at+"poll", "must be 1s or more (got %s)", g.Poll)
 	}
 	v.oneOf(at+"documents", cmp.Or(g.Documents, DocumentsRead), DocumentsNone, DocumentsRead, DocumentsWrite)
+	v.operations(at, g)
 	for _, name := range slices.Sorted(maps.Keys(g.Headers)) {
 		switch {
 		case !validHeader(name) || strings.ContainsAny(g.Headers[name], "\r\n"):

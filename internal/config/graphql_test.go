@@ -19,6 +19,11 @@ graphql:
     poll: 1m
     documents: write
     explore: false
+    operations: ["operations/**/*.graphql"]
+    persisted: document_id
+    require_test: false
+    strict: true
+    scalars: {Date: {type: string, format: date}}
     headers: {Authorization: "Bearer ${TOKEN}"}
     forward: [x-tenant]
     limits: {timeout: 5s, response: 512KiB, depth: 20, aliases: 40}
@@ -31,6 +36,8 @@ graphql:
 	want := config.GraphQL{
 		Name: "api", URL: "https://api.example.com/graphql", Schema: "schema.graphql", Poll: time.Minute,
 		Documents: config.DocumentsWrite, Explore: new(false),
+		Operations: []string{"operations/**/*.graphql"}, Persisted: config.PersistedDocumentID, RequireTest: new(false), Strict: true,
+		Scalars: map[string]map[string]any{"Date": {"type": "string", "format": "date"}},
 		Headers: map[string]string{"Authorization": "Bearer s3cret"}, Forward: []string{"x-tenant"},
 		Limits: config.GraphQLLimits{Timeout: 5 * time.Second, Response: 512 << 10, Depth: 20, Aliases: 40},
 	}
@@ -38,7 +45,8 @@ graphql:
 		t.Errorf("endpoint differs (-want +got):\n%s", diff)
 	}
 	plain := c.GraphQL[1].WithDefaults()
-	if plain.Schema != config.Introspect || plain.Poll != config.DefaultPoll || plain.Documents != config.DocumentsRead || !*plain.Explore {
+	if plain.Schema != config.Introspect || plain.Poll != config.DefaultPoll || plain.Documents != config.DocumentsRead || !*plain.Explore ||
+		plain.Persisted != config.PersistedText || !*plain.RequireTest {
 		t.Errorf("defaults %+v", plain)
 	}
 	if *c.GraphQL[2].WithDefaults().Explore {
@@ -63,9 +71,13 @@ func TestGraphQLFaults(t *testing.T) {
     headers: {"Content-Type": a, "b c": d}
     forward: [Host, mcp-session-id, "x y"]
     limits: {timeout: 1h, depth: -1, aliases: 100000}
+    operations: [x, "[/a.graphql"]
+    persisted: hash
+    scalars: {"a b": {}}
   - {name: b, url: "https://u:p@h/", limits: {response: 2MB}}
   - {name: b}
-  - {name: c, url: "https://h/", operations: [x]}
+  - {name: c, url: "https://h/", fields: [x]}
+max_operations: 0
 `), nil)
 	got := strings.Join(faultsOf(t, err), "\n")
 	for _, want := range []string{
@@ -86,7 +98,12 @@ func TestGraphQLFaults(t *testing.T) {
 		`graphql[1].limits.response: `,
 		`graphql[2].name: "b" is already the name of graphql[1]`,
 		`graphql[2].url: is missing`,
-		`graphql[3].operations: unknown field`,
+		`graphql[3].fields: unknown field`,
+		`f.yaml:10:18: graphql[0].operations[0]: must end in .graphql`,
+		`graphql[0].operations[1]: is no glob`,
+		`graphql[0].persisted: must be text or document_id or extension`,
+		`graphql[0].scalars: "a b" is no name of a scalar`,
+		`f.yaml:16:17: max_operations: must be 1 to 1000`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no fault %q in\n%s", want, got)

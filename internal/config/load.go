@@ -81,6 +81,16 @@ func (c *Config) resolve(folder string) {
 		if schema := &c.GraphQL[i].Schema; *schema != "" && *schema != Introspect {
 			absolute(schema)
 		}
+		c.GraphQL[i].Operations = slices.Clone(c.GraphQL[i].Operations)
+		for j := range c.GraphQL[i].Operations {
+			absolute(&c.GraphQL[i].Operations[j])
+		}
+	}
+	for name, p := range c.AuthProfiles {
+		if p.File != "" {
+			absolute(&p.File)
+			c.AuthProfiles[name] = p
+		}
 	}
 }
 

@@ -40,6 +40,10 @@ func (c Config) validate() []Fault {
 	v.embedder(c.Embedder)
 	v.store(c.Store)
 	v.graphql(c.GraphQL)
+	v.authProfiles(c.AuthProfiles)
+	if c.MaxOperations < 1 || c.MaxOperations > 1000 {
+		v.fault("max_operations", "must be 1 to 1000 (got %d)", c.MaxOperations)
+	}
 	v.server(c.Server)
 	if strings.TrimSpace(c.Schedule) == "" {
 		v.fault("schedule", `must be a cron expression such as "0 */6 * * *", or off`)
