@@ -118,6 +118,15 @@ func (e *Executor) Validate(schema *ast.Schema, text string) Validation {
 	return v
 }
 
+// Check holds a document to a schema and to limits.
+func Check(schema *ast.Schema, text string, limits Limits) []Fault {
+	d, faults := parse(text, limits.withDefaults())
+	if len(faults) > 0 {
+		return faults
+	}
+	return d.validate(schema)
+}
+
 // check parses and validates.
 func (e *Executor) check(schema *ast.Schema, text string) (document, []Fault) {
 	d, faults := parse(text, e.options.Limits)
@@ -191,7 +200,7 @@ func (e *Executor) Execute(ctx context.Context, schema *ast.Schema, q Query) (An
 	if faults := d.validate(schema); len(faults) > 0 {
 		return e.invalid(faults), nil
 	}
-	variables, faults := coerce(schema, operation, q.Variables)
+	variables, faults := Coerce(schema, operation, q.Variables)
 	if len(faults) > 0 {
 		return e.invalid(faults), nil
 	}
@@ -199,10 +208,7 @@ func (e *Executor) Execute(ctx context.Context, schema *ast.Schema, q Query) (An
 	if err != nil {
 		return Answer{}, err
 	}
-	if size := len(text) + len(variables); size > e.options.Limits.Request {
-		return Answer{}, refuse("the request has %d bytes; at most %d are allowed", size, e.options.Limits.Request)
-	}
-	return e.send(ctx, operation.Operation == ast.Mutation, graphql.Request{
+	return e.Send(ctx, operation.Operation == ast.Mutation, graphql.Request{
 		Query: text, OperationName: operation.Name, Variables: variables, Header: q.Header,
 	})
 }
@@ -235,9 +241,13 @@ func (e *Executor) invalid(faults []Fault) Answer {
 	return Answer{Errors: e.shown(faults), Hint: "Nothing was sent: correct the document or its variables and call again."}
 }
 
-// send sends a request: a query up to Tries times while that may help, a
-// mutation once.
-func (e *Executor) send(ctx context.Context, mutation bool, request graphql.Request) (Answer, error) {
+// Send sends a request that was approved otherwise: neither the policy nor a
+// schema is asked. A query is sent up to Tries times while that may help, a
+// mutation once. The error is an [*Error], or the context's.
+func (e *Executor) Send(ctx context.Context, mutation bool, request graphql.Request) (Answer, error) {
+	if size := len(request.Query) + len(request.Variables); size > e.options.Limits.Request {
+		return Answer{}, refuse("the request has %d bytes; at most %d are allowed", size, e.options.Limits.Request)
+	}
 	ctx, cancel := context.WithTimeout(ctx, e.options.Limits.Timeout)
 	defer cancel()
 	if mutation {

@@ -14,7 +14,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// coerce holds variables to what an operation declares (GraphQL spec, October
+// Coerce holds variables to what an operation declares (GraphQL spec, October
 // 2021, §6.1.2) and returns them as a JSON object to send, "" for none. raw is a
 // JSON object, a JSON text of one, null or nothing.
 //
@@ -22,7 +22,7 @@ import (
 // number or boolean written as a text, a number for a text or an ID, an enum
 // value in another case. A variable that is not declared is a fault, since a
 // filter that is left out because of a slip must not go unnoticed.
-func coerce(schema *ast.Schema, operation *ast.OperationDefinition, raw json.RawMessage) (json.RawMessage, []Fault) {
+func Coerce(schema *ast.Schema, operation *ast.OperationDefinition, raw json.RawMessage) (json.RawMessage, []Fault) {
 	given, err := object(raw)
 	if err != nil {
 		return nil, faultf("variables: %v", err)
