@@ -56,21 +56,6 @@ const (
 	OpenAI  = "openai"
 )
 
-// Server says where the server listens and whom it answers.
-type Server struct {
-	// Listen is host:port.
-	Listen string `yaml:"listen" env:"LISTEN"`
-	// PublicURL is the address that clients reach the server under, without /mcp;
-	// empty means the address of the request.
-	PublicURL string `yaml:"public_url,omitempty" env:"PUBLIC_URL"`
-	// Insecure allows an address that others can reach although nothing checks
-	// who asks.
-	Insecure bool `yaml:"insecure,omitempty" env:"INSECURE"`
-	// AllowedHosts and AllowedOrigins are let in besides the loopback ones.
-	AllowedHosts   []string `yaml:"allowed_hosts,omitempty" env:"ALLOWED_HOSTS"`
-	AllowedOrigins []string `yaml:"allowed_origins,omitempty" env:"ALLOWED_ORIGINS"`
-}
-
 // Default is the configuration that an empty file means.
 func Default() Config {
 	return Config{

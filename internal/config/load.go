@@ -72,6 +72,9 @@ func (c *Config) resolve(folder string) {
 			*path = filepath.Join(folder, *path)
 		}
 	}
+	if file := &c.Server.Auth.TokensFile; *file != "" {
+		absolute(file)
+	}
 	for i := range c.Sources {
 		if start := &c.Sources[i].Start; !IsURL(*start) {
 			absolute(start)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"net/url"
 	"regexp"
 	"slices"
@@ -203,28 +202,6 @@ func (v *validator) embedder(e Embedder) {
 	if e.Batch < 0 || e.Batch > 2048 {
 		v.fault("embedder.batch", "must be 0 to 2048 (got %d)", e.Batch)
 	}
-}
-
-func (v *validator) server(s Server) {
-	host, _, err := net.SplitHostPort(s.Listen)
-	if err != nil {
-		v.fault("server.listen", "must be host:port (got %q)", s.Listen)
-		return
-	}
-	if s.PublicURL != "" {
-		v.webURL("server.public_url", s.PublicURL)
-	}
-	if !loopback(host) && !s.Insecure {
-		v.fault("server.listen", "%s can be reached by others and nothing checks who asks; listen on 127.0.0.1, or write insecure: true if something in front of it does", s.Listen)
-	}
-}
-
-func loopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
 }
 
 // IsURL tells a web address from the path of a folder.
