@@ -67,7 +67,8 @@ func (a *app) openStore(ctx context.Context, c config.Store, dir string) (search
 	return qdrant.Open(qdrant.Options{
 		URL: c.URL, APIKey: c.APIKey.Reveal(), Collection: c.Collection,
 		Shards: uint32(c.Shards), Replicas: uint32(c.Replicas),
-		Quantization: qdrant.Quantization(c.Quantization), OnDisk: c.OnDisk, Logger: a.log,
+		WriteConsistency: uint32(c.WriteConsistency), ReadConsistency: qdrant.ReadConsistency(c.ReadConsistency),
+		Quantization: qdrant.Quantization(c.Quantization), Oversampling: c.Oversampling, OnDisk: c.OnDisk, Logger: a.log,
 	})
 }
 

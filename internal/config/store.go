@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"net/url"
 	"regexp"
 )
@@ -15,12 +16,20 @@ type Store struct {
 	APIKey Secret `yaml:"api_key,omitempty" env:"API_KEY"`
 	// Collection begins the names of the index's collections; empty means docseek.
 	Collection string `yaml:"collection,omitempty" env:"COLLECTION"`
-	// Shards, Replicas, Quantization and OnDisk are those of collections that are
-	// made; 0 and empty leave them to the server.
-	Shards       int    `yaml:"shards,omitempty" env:"SHARDS"`
-	Replicas     int    `yaml:"replicas,omitempty" env:"REPLICAS"`
-	Quantization string `yaml:"quantization,omitempty" env:"QUANTIZATION"`
-	OnDisk       bool   `yaml:"on_disk,omitempty" env:"ON_DISK"`
+	// Shards, Replicas, WriteConsistency (the replicas that a write needs),
+	// Quantization and OnDisk are those of collections that are made; 0 and empty
+	// leave them to the server.
+	Shards           int    `yaml:"shards,omitempty" env:"SHARDS"`
+	Replicas         int    `yaml:"replicas,omitempty" env:"REPLICAS"`
+	WriteConsistency int    `yaml:"write_consistency,omitempty" env:"WRITE_CONSISTENCY"`
+	Quantization     string `yaml:"quantization,omitempty" env:"QUANTIZATION"`
+	OnDisk           bool   `yaml:"on_disk,omitempty" env:"ON_DISK"`
+	// ReadConsistency is how many replicas have to agree on what a search finds:
+	// any (one), majority or all. Empty means any.
+	ReadConsistency string `yaml:"read_consistency,omitempty" env:"READ_CONSISTENCY"`
+	// Oversampling is how many times more candidates are taken by quantized vectors
+	// than by exact ones; 0 means 3.
+	Oversampling float64 `yaml:"oversampling,omitempty" env:"OVERSAMPLING"`
 }
 
 // Kinds of stores.
@@ -28,6 +37,9 @@ const (
 	Local  = "local"
 	Qdrant = "qdrant"
 )
+
+// maxReplicas bounds the copies of a shard.
+const maxReplicas = 16
 
 // collectionPrefix is what collections may be called.
 var collectionPrefix = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$`)
@@ -54,8 +66,17 @@ func (v *validator) store(s Store) {
 	if s.Shards < 0 || s.Shards > 1024 {
 		v.fault("store.shards", "must be 0 to 1024 (got %d)", s.Shards)
 	}
-	if s.Replicas < 0 || s.Replicas > 16 {
-		v.fault("store.replicas", "must be 0 to 16 (got %d)", s.Replicas)
+	if s.Replicas < 0 || s.Replicas > maxReplicas {
+		v.fault("store.replicas", "must be 0 to %d (got %d)", maxReplicas, s.Replicas)
+	}
+	if most := cmp.Or(s.Replicas, maxReplicas); s.WriteConsistency < 0 || s.WriteConsistency > most {
+		v.fault("store.write_consistency", "must be 0 to the number of replicas, %d (got %d)", most, s.WriteConsistency)
+	}
+	if s.ReadConsistency != "" {
+		v.oneOf("store.read_consistency", s.ReadConsistency, "any", "majority", "all")
+	}
+	if s.Oversampling != 0 && !(s.Oversampling >= 1 && s.Oversampling <= 100) {
+		v.fault("store.oversampling", "must be 1 to 100 (got %v)", s.Oversampling)
 	}
 	if s.Quantization != "" {
 		v.oneOf("store.quantization", s.Quantization, "none", "scalar", "binary")

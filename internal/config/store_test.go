@@ -14,7 +14,7 @@ func TestStore(t *testing.T) {
 		want []string
 	}{
 		"a server": {
-			"store: {kind: qdrant, url: \"https://q.example:6334\", api_key: k, collection: docs, shards: 2, replicas: 2, quantization: scalar, on_disk: true}",
+			"store: {kind: qdrant, url: \"https://q.example:6334\", api_key: k, collection: docs, shards: 2, replicas: 2, write_consistency: 2, read_consistency: majority, quantization: scalar, oversampling: 2.5, on_disk: true}",
 			nil,
 		},
 		"no address": {
@@ -26,13 +26,16 @@ func TestStore(t *testing.T) {
 			[]string{"c.yaml:1:8: store.kind: local is a folder on disk and takes no other setting; for a server write kind: qdrant"},
 		},
 		"all wrong": {
-			"store:\n  kind: qdrant\n  url: q.example:6334\n  collection: a/b\n  shards: -1\n  replicas: 99\n  quantization: fp4\n",
+			"store:\n  kind: qdrant\n  url: q.example:6334\n  collection: a/b\n  shards: -1\n  replicas: 99\n  quantization: fp4\n  write_consistency: 100\n  read_consistency: most\n  oversampling: 0.5\n",
 			[]string{
 				`c.yaml:3:8: store.url: must be http://host:6334 or https://host:6334 (got "q.example:6334")`,
 				`c.yaml:4:15: store.collection: must be 1 to 100 of A-Z, a-z, 0-9, '_', '.' and '-', beginning with a letter or digit (got "a/b")`,
 				`c.yaml:5:11: store.shards: must be 0 to 1024 (got -1)`,
 				`c.yaml:6:13: store.replicas: must be 0 to 16 (got 99)`,
 				`c.yaml:7:17: store.quantization: must be none or scalar or binary (got "fp4")`,
+				`c.yaml:8:22: store.write_consistency: must be 0 to the number of replicas, 99 (got 100)`,
+				`c.yaml:9:21: store.read_consistency: must be any or majority or all (got "most")`,
+				`c.yaml:10:17: store.oversampling: must be 1 to 100 (got 0.5)`,
 			},
 		},
 	} {

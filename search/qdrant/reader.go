@@ -21,8 +21,6 @@ const (
 	maxLimit = 1000
 	// patientReads is how long what is read while live points move is read again.
 	patientReads = 2 * time.Second
-	// oversampling is how many more quantized vectors are compared exactly.
-	oversampling = 3.0
 	// partsPerRead bounds the statistics in one answer: some 400 KB each.
 	partsPerRead = 32
 
@@ -263,7 +261,7 @@ func (r *reader) ask(ctx context.Context, req search.Request, q query) (search.C
 		batch = append(batch, one(lexicalVector, qdrant.NewQuerySparse(req.Lexical.Terms, req.Lexical.Weights), nil))
 	}
 	answers, err := call(ctx, r.store.remote, "search in "+q.collection, func(ctx context.Context) ([]*qdrant.BatchResult, error) {
-		return r.store.remote.QueryBatch(ctx, &qdrant.QueryBatchPoints{CollectionName: q.collection, QueryPoints: batch})
+		return r.store.remote.QueryBatch(ctx, &qdrant.QueryBatchPoints{CollectionName: q.collection, QueryPoints: batch, ReadConsistency: r.store.remote.reading(q.collection)})
 	})
 	if err != nil {
 		return search.Candidates{}, err
@@ -292,8 +290,8 @@ func (s *Store) searchParams() *qdrant.SearchParams {
 	if s.options.Quantization == "" || s.options.Quantization == None {
 		return nil
 	}
-	rescore, more := true, oversampling
-	return &qdrant.SearchParams{Quantization: &qdrant.QuantizationSearchParams{Rescore: &rescore, Oversampling: &more}}
+	rescore := true
+	return &qdrant.SearchParams{Quantization: &qdrant.QuantizationSearchParams{Rescore: &rescore, Oversampling: &s.options.Oversampling}}
 }
 
 // checkRequest checks a request and brings its vectors to length 1.

@@ -32,9 +32,9 @@ const (
 	maxReceive = 64 << 20
 	// A search that the server does not answer at once fails soon; a run waits for
 	// a server that restarts.
-	readPatience, writePatience = 2 * time.Second, time.Minute
-	readAttempt, writeAttempt   = 10 * time.Second, time.Minute
-	firstDelay, lastDelay       = 50 * time.Millisecond, 5 * time.Second
+	readPatience              = 2 * time.Second
+	readAttempt, writeAttempt = 10 * time.Second, time.Minute
+	firstDelay, lastDelay     = 50 * time.Millisecond, 2 * time.Second
 	// The oldest supported server: conditional writes came with 1.16.
 	oldestMajor, oldestMinor = 1, 16
 )
@@ -46,8 +46,12 @@ type remote struct {
 	*qdrant.Client
 	address           string
 	patience, attempt time.Duration
-	// consistency is that of reads by id; nil means any replica's word.
+	runPatience       time.Duration
+	// consistency is that of reads; nil means any replica's word. A run that decides
+	// by what is in the collection meta wants a majority's.
 	consistency *qdrant.ReadConsistency
+	meta        string
+	decides     bool
 }
 
 // dial prepares the connections; the server is not asked yet.
@@ -83,7 +87,23 @@ func dial(o Options) (remote, error) {
 	if err != nil {
 		return remote{}, fmt.Errorf("prepare the connection to %s: %w", u.Redacted(), err)
 	}
-	return remote{Client: client, address: net.JoinHostPort(u.Hostname(), strconv.Itoa(port)), patience: readPatience, attempt: readAttempt}, nil
+	return remote{
+		Client: client, address: net.JoinHostPort(u.Hostname(), strconv.Itoa(port)),
+		patience: readPatience, attempt: readAttempt, runPatience: o.Patience, consistency: o.ReadConsistency.value(),
+		meta: metaName(o),
+	}, nil
+}
+
+// value is the consistency as requests carry it.
+func (c ReadConsistency) value() *qdrant.ReadConsistency {
+	switch c {
+	case MajorityReplicas:
+		return qdrant.NewReadConsistencyType(qdrant.ReadConsistencyType_Majority)
+	case AllReplicas:
+		return qdrant.NewReadConsistencyType(qdrant.ReadConsistencyType_All)
+	default:
+		return nil
+	}
 }
 
 // withKey sends the key with every request. The library's own way logs a warning
@@ -108,12 +128,19 @@ func private(host string) bool {
 	})
 }
 
-// patient is the server as runs talk to it: what they compare and set is read
-// from a majority of the replicas. Searches go on with a single one.
+// patient is the server as runs talk to it: what they decide by is read from a
+// majority of the replicas. Searches go on with a single one.
 func (r remote) patient() remote {
-	r.patience, r.attempt = writePatience, writeAttempt
-	r.consistency = qdrant.NewReadConsistencyType(qdrant.ReadConsistencyType_Majority)
+	r.patience, r.attempt, r.decides = r.runPatience, writeAttempt, true
 	return r
+}
+
+// reading is the consistency of reads of a collection.
+func (r remote) reading(collection string) *qdrant.ReadConsistency {
+	if r.decides && collection == r.meta {
+		return MajorityReplicas.value()
+	}
+	return r.consistency
 }
 
 // call makes one request, again where that may help.
@@ -215,7 +242,7 @@ func strong() *qdrant.WriteOrdering {
 func (r remote) getPoints(ctx context.Context, collection string, ids []*qdrant.PointId) ([]*qdrant.RetrievedPoint, error) {
 	return call(ctx, r, "read "+collection, func(ctx context.Context) ([]*qdrant.RetrievedPoint, error) {
 		return r.Get(ctx, &qdrant.GetPoints{
-			CollectionName: collection, Ids: ids, WithPayload: qdrant.NewWithPayload(true), ReadConsistency: r.consistency,
+			CollectionName: collection, Ids: ids, WithPayload: qdrant.NewWithPayload(true), ReadConsistency: r.reading(collection),
 		})
 	})
 }
@@ -248,7 +275,7 @@ func (r remote) each(ctx context.Context, s scroll, yield func(*qdrant.Retrieved
 		got, err := call(ctx, r, "read "+s.collection, func(ctx context.Context) (answer, error) {
 			points, next, err := r.ScrollAndOffset(ctx, &qdrant.ScrollPoints{
 				CollectionName: s.collection, Filter: &qdrant.Filter{Must: s.must}, Offset: offset, Limit: &s.page,
-				WithPayload: payload, WithVectors: vectors,
+				WithPayload: payload, WithVectors: vectors, ReadConsistency: r.reading(s.collection),
 			})
 			return answer{points, next}, err
 		})
@@ -270,7 +297,9 @@ func (r remote) each(ctx context.Context, s scroll, yield func(*qdrant.Retrieved
 func (r remote) count(ctx context.Context, collection string, must []*qdrant.Condition) (int, error) {
 	exact := true
 	n, err := call(ctx, r, "count in "+collection, func(ctx context.Context) (uint64, error) {
-		return r.Count(ctx, &qdrant.CountPoints{CollectionName: collection, Filter: &qdrant.Filter{Must: must}, Exact: &exact})
+		return r.Count(ctx, &qdrant.CountPoints{
+			CollectionName: collection, Filter: &qdrant.Filter{Must: must}, Exact: &exact, ReadConsistency: r.reading(collection),
+		})
 	})
 	return int(n), err
 }
@@ -281,6 +310,7 @@ func (r remote) values(ctx context.Context, collection, field string, must []*qd
 	hits, err := call(ctx, r, "list the values in "+collection, func(ctx context.Context) ([]*qdrant.FacetHit, error) {
 		return r.Facet(ctx, &qdrant.FacetCounts{
 			CollectionName: collection, Key: field, Filter: &qdrant.Filter{Must: must}, Exact: &exact, Limit: &limit,
+			ReadConsistency: r.reading(collection),
 		})
 	})
 	list := make([]string, len(hits))

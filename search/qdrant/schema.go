@@ -40,7 +40,9 @@ type collection struct {
 	dim                     int // of the dense vectors, for roleChunks
 }
 
-func (s *Store) meta() string  { return s.options.Collection + "_meta" }
+func metaName(o Options) string { return o.Collection + "_meta" }
+
+func (s *Store) meta() string  { return metaName(s.options) }
 func (s *Store) plain() string { return s.options.Collection + "_plain" }
 
 // chunks is the name of the collection of a fingerprint.
@@ -134,11 +136,16 @@ func (s *Store) create(ctx context.Context, c collection) error {
 	if o.Replicas > 0 {
 		request.ReplicationFactor = &o.Replicas
 	}
+	if o.WriteConsistency > 0 {
+		request.WriteConsistencyFactor = &o.WriteConsistency
+	}
 	if c.role == roleMeta {
-		one, odd := uint32(1), max(o.Replicas, 3)
+		one := uint32(1)
 		request.ShardNumber = &one
 		if o.Replicas > 1 { // a majority of two is both
-			request.ReplicationFactor = &odd
+			replicas := max(o.Replicas, 3)
+			written := max(o.WriteConsistency, replicas/2+1)
+			request.ReplicationFactor, request.WriteConsistencyFactor = &replicas, &written
 		}
 		request.VectorsConfig = qdrant.NewVectorsConfigMap(map[string]*qdrant.VectorParams{})
 	} else {

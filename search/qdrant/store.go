@@ -35,7 +35,11 @@ const (
 	// defaultKeep is long enough for an agent to ask for the next page of an answer.
 	defaultKeep = 10 * time.Minute
 	// defaultTerm is how long a source stays taken when its run is killed.
-	defaultTerm = 15 * time.Second
+	defaultTerm     = 15 * time.Second
+	defaultPatience = time.Minute
+	// defaultOversampling is enough for a byte per dimension, and for a bit where
+	// there are many of them.
+	defaultOversampling = 3
 )
 
 // Quantization is how vectors are kept in memory beside their exact form, which
@@ -47,6 +51,16 @@ const (
 	None   Quantization = "none"
 	Scalar Quantization = "scalar" // a byte for each dimension
 	Binary Quantization = "binary" // a bit for each dimension
+)
+
+// ReadConsistency is how many replicas of a shard a search asks.
+type ReadConsistency string
+
+// The kinds of read consistency.
+const (
+	AnyReplica       ReadConsistency = "any"
+	MajorityReplicas ReadConsistency = "majority"
+	AllReplicas      ReadConsistency = "all"
 )
 
 // Options are what a store can be told.
@@ -61,10 +75,20 @@ type Options struct {
 	// Collection begins the names of all collections; empty means docseek.
 	Collection string
 	// Shards and Replicas are those of collections that are made; 0 leaves them to
-	// the server.
+	// the server. With replicas, what decides on runs and commits has three of its
+	// own or more, see docs/adr/0012.
 	Shards, Replicas uint32
+	// WriteConsistency is how many replicas have to have written before a write
+	// counts, in collections that are made; 0 leaves it to the server.
+	WriteConsistency uint32
+	// ReadConsistency is how many replicas have to agree on what a search finds;
+	// empty means AnyReplica.
+	ReadConsistency ReadConsistency
 	// Quantization is that of collections that are made; empty means None.
 	Quantization Quantization
+	// Oversampling is how many times more candidates than asked for are taken by
+	// their quantized vectors, to be compared by the exact ones; 0 means 3.
+	Oversampling float64
 	// OnDisk keeps vectors and texts of collections that are made on disk.
 	OnDisk bool
 	// Logger hears of what goes wrong in the background. Nil means nobody.
@@ -76,6 +100,9 @@ type Options struct {
 	// Term is after how long a run that is not heard of loses its source; 0 means
 	// 15 s.
 	Term time.Duration
+	// Patience is how long a run waits for a server that is down before it fails;
+	// 0 means a minute.
+	Patience time.Duration
 }
 
 // Store is a search.Store on a Qdrant server. Several processes may open one.
@@ -114,6 +141,12 @@ func Open(o Options) (*Store, error) {
 	}
 	if o.Term == 0 {
 		o.Term = defaultTerm
+	}
+	if o.Patience == 0 {
+		o.Patience = defaultPatience
+	}
+	if o.Oversampling == 0 {
+		o.Oversampling = defaultOversampling
 	}
 	if !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$`).MatchString(o.Collection) {
 		return nil, fmt.Errorf("the prefix of collections must be 1 to 100 of A-Z, a-z, 0-9, '_', '.' and '-' (got %q)", o.Collection)
