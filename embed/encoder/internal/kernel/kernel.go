@@ -14,6 +14,8 @@ import (
 	"strings"
 )
 
+//go:generate go run ./asm -out vector_amd64.s -stubs vector_amd64.go -pkg kernel
+
 const (
 	// Panel is the number of columns that stand together in a [Matrix].
 	Panel = 32

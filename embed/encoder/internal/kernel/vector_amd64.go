@@ -2,11 +2,17 @@
 
 package kernel
 
-// dotAVX2x1 sets rows of 8 columns of a product of quantised matrices.
+// dotWordsAVX2x1 sets rows of 8 columns of a product of quantised matrices.
 // lda and ldd are in bytes; depth is a multiple of 16.
 //
 //go:noescape
-func dotAVX2x1(a *int16, lda int, b *int8, depth int, dst *float32, ldd int, zero *int32, scale *float32, sum *int32, columnScale *float32, bias *float32)
+func dotWordsAVX2x1(a *int16, lda int, b *int8, depth int, dst *float32, ldd int, zero *int32, scale *float32, sum *int32, columnScale *float32, bias *float32)
+
+// dotBytesAVX2x1 sets rows of 16 columns of a product of quantised matrices.
+// lda and ldd are in bytes; depth is a multiple of 16.
+//
+//go:noescape
+func dotBytesAVX2x1(a *uint8, lda int, b *int8, depth int, dst *float32, ldd int, zero *int32, scale *float32, sum *int32, columnScale *float32, bias *float32)
 
 // matMulAVX2x1 sets rows of 16 columns of a matrix product, each times its factor.
 // lda and ldd are in bytes.
@@ -14,11 +20,17 @@ func dotAVX2x1(a *int16, lda int, b *int8, depth int, dst *float32, ldd int, zer
 //go:noescape
 func matMulAVX2x1(a *float32, lda int, b *float32, depth int, dst *float32, ldd int, factor *float32)
 
-// dotAVX2x3 sets rows of 8 columns of a product of quantised matrices.
+// dotWordsAVX2x3 sets rows of 8 columns of a product of quantised matrices.
 // lda and ldd are in bytes; depth is a multiple of 16.
 //
 //go:noescape
-func dotAVX2x3(a *int16, lda int, b *int8, depth int, dst *float32, ldd int, zero *int32, scale *float32, sum *int32, columnScale *float32, bias *float32)
+func dotWordsAVX2x3(a *int16, lda int, b *int8, depth int, dst *float32, ldd int, zero *int32, scale *float32, sum *int32, columnScale *float32, bias *float32)
+
+// dotBytesAVX2x3 sets rows of 16 columns of a product of quantised matrices.
+// lda and ldd are in bytes; depth is a multiple of 16.
+//
+//go:noescape
+func dotBytesAVX2x3(a *uint8, lda int, b *int8, depth int, dst *float32, ldd int, zero *int32, scale *float32, sum *int32, columnScale *float32, bias *float32)
 
 // matMulAVX2x3 sets rows of 16 columns of a matrix product, each times its factor.
 // lda and ldd are in bytes.
@@ -26,11 +38,17 @@ func dotAVX2x3(a *int16, lda int, b *int8, depth int, dst *float32, ldd int, zer
 //go:noescape
 func matMulAVX2x3(a *float32, lda int, b *float32, depth int, dst *float32, ldd int, factor *float32)
 
-// dotAVX2x6 sets rows of 8 columns of a product of quantised matrices.
+// dotWordsAVX2x6 sets rows of 8 columns of a product of quantised matrices.
 // lda and ldd are in bytes; depth is a multiple of 16.
 //
 //go:noescape
-func dotAVX2x6(a *int16, lda int, b *int8, depth int, dst *float32, ldd int, zero *int32, scale *float32, sum *int32, columnScale *float32, bias *float32)
+func dotWordsAVX2x6(a *int16, lda int, b *int8, depth int, dst *float32, ldd int, zero *int32, scale *float32, sum *int32, columnScale *float32, bias *float32)
+
+// dotBytesAVX2x6 sets rows of 16 columns of a product of quantised matrices.
+// lda and ldd are in bytes; depth is a multiple of 16.
+//
+//go:noescape
+func dotBytesAVX2x6(a *uint8, lda int, b *int8, depth int, dst *float32, ldd int, zero *int32, scale *float32, sum *int32, columnScale *float32, bias *float32)
 
 // matMulAVX2x6 sets rows of 16 columns of a matrix product, each times its factor.
 // lda and ldd are in bytes.
@@ -38,11 +56,11 @@ func dotAVX2x6(a *int16, lda int, b *int8, depth int, dst *float32, ldd int, zer
 //go:noescape
 func matMulAVX2x6(a *float32, lda int, b *float32, depth int, dst *float32, ldd int, factor *float32)
 
-// dotVNNI1 sets rows of 32 columns of a product of quantised matrices.
+// dotBytesAVX512x1 sets rows of 32 columns of a product of quantised matrices.
 // lda and ldd are in bytes; depth is a multiple of 16.
 //
 //go:noescape
-func dotVNNI1(a *uint8, lda int, b *int8, depth int, dst *float32, ldd int, zero *int32, scale *float32, sum *int32, columnScale *float32, bias *float32)
+func dotBytesAVX512x1(a *uint8, lda int, b *int8, depth int, dst *float32, ldd int, zero *int32, scale *float32, sum *int32, columnScale *float32, bias *float32)
 
 // matMulAVX512x1 sets rows of 32 columns of a matrix product, each times its factor.
 // lda and ldd are in bytes.
@@ -50,11 +68,11 @@ func dotVNNI1(a *uint8, lda int, b *int8, depth int, dst *float32, ldd int, zero
 //go:noescape
 func matMulAVX512x1(a *float32, lda int, b *float32, depth int, dst *float32, ldd int, factor *float32)
 
-// dotVNNI4 sets rows of 32 columns of a product of quantised matrices.
+// dotBytesAVX512x4 sets rows of 32 columns of a product of quantised matrices.
 // lda and ldd are in bytes; depth is a multiple of 16.
 //
 //go:noescape
-func dotVNNI4(a *uint8, lda int, b *int8, depth int, dst *float32, ldd int, zero *int32, scale *float32, sum *int32, columnScale *float32, bias *float32)
+func dotBytesAVX512x4(a *uint8, lda int, b *int8, depth int, dst *float32, ldd int, zero *int32, scale *float32, sum *int32, columnScale *float32, bias *float32)
 
 // matMulAVX512x4 sets rows of 32 columns of a matrix product, each times its factor.
 // lda and ldd are in bytes.
@@ -62,11 +80,11 @@ func dotVNNI4(a *uint8, lda int, b *int8, depth int, dst *float32, ldd int, zero
 //go:noescape
 func matMulAVX512x4(a *float32, lda int, b *float32, depth int, dst *float32, ldd int, factor *float32)
 
-// dotVNNI12 sets rows of 32 columns of a product of quantised matrices.
+// dotBytesAVX512x12 sets rows of 32 columns of a product of quantised matrices.
 // lda and ldd are in bytes; depth is a multiple of 16.
 //
 //go:noescape
-func dotVNNI12(a *uint8, lda int, b *int8, depth int, dst *float32, ldd int, zero *int32, scale *float32, sum *int32, columnScale *float32, bias *float32)
+func dotBytesAVX512x12(a *uint8, lda int, b *int8, depth int, dst *float32, ldd int, zero *int32, scale *float32, sum *int32, columnScale *float32, bias *float32)
 
 // matMulAVX512x12 sets rows of 32 columns of a matrix product, each times its factor.
 // lda and ldd are in bytes.
@@ -114,15 +132,20 @@ func geluAVX512(x *float32, n int)
 //go:noescape
 func addNormAVX512(x *float32, residual *float32, gain *float32, bias *float32, n int, epsilon float32)
 
-// quantizeAVX2 sets dst to the levels of n numbers, a multiple of 16.
+// quantizeWordsAVX2 sets dst to the levels of n numbers, a multiple of 16.
 //
 //go:noescape
-func quantizeAVX2(dst *int16, x *float32, n int, inverse float32, zero int32)
+func quantizeWordsAVX2(dst *int16, x *float32, n int, inverse float32, zero int32)
 
-// quantizeAVX512 sets dst to the levels of n numbers, a multiple of 16.
+// quantizeBytesAVX2 sets dst to the levels of n numbers, a multiple of 16.
 //
 //go:noescape
-func quantizeAVX512(dst *uint8, x *float32, n int, inverse float32, zero int32)
+func quantizeBytesAVX2(dst *uint8, x *float32, n int, inverse float32, zero int32)
+
+// quantizeBytesAVX512 sets dst to the levels of n numbers, a multiple of 16.
+//
+//go:noescape
+func quantizeBytesAVX512(dst *uint8, x *float32, n int, inverse float32, zero int32)
 
 // transposeAVX2 sets the 8 × 8 block dst to the transposed block src.
 // ldd and lds are in bytes.

@@ -2,9 +2,9 @@
 
 #include "textflag.h"
 
-// func dotAVX2x1(a *int16, lda int, b *int8, depth int, dst *float32, ldd int, zero *int32, scale *float32, sum *int32, columnScale *float32, bias *float32)
+// func dotWordsAVX2x1(a *int16, lda int, b *int8, depth int, dst *float32, ldd int, zero *int32, scale *float32, sum *int32, columnScale *float32, bias *float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·dotAVX2x1(SB), NOSPLIT, $0-88
+TEXT ·dotWordsAVX2x1(SB), NOSPLIT, $0-88
 	MOVQ  a+0(FP), AX
 	MOVQ  lda+8(FP), CX
 	MOVQ  b+16(FP), CX
@@ -63,6 +63,68 @@ step:
 	VMULPS       (SI), Y1, Y1
 	VFMADD213PS  (DI), Y1, Y0
 	VMOVUPS      Y0, (AX)
+	VZEROUPPER
+	RET
+
+// func dotBytesAVX2x1(a *uint8, lda int, b *int8, depth int, dst *float32, ldd int, zero *int32, scale *float32, sum *int32, columnScale *float32, bias *float32)
+// Requires: AVX, AVX2, AVXVNNI, FMA3
+TEXT ·dotBytesAVX2x1(SB), NOSPLIT, $0-88
+	MOVQ  a+0(FP), AX
+	MOVQ  lda+8(FP), CX
+	MOVQ  b+16(FP), CX
+	MOVQ  depth+24(FP), DX
+	SHRQ  $0x04, DX
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+
+step:
+	VMOVUPS      (CX), Y2
+	VMOVUPS      32(CX), Y3
+	VPBROADCASTD (AX), Y4
+	BYTE         $0xc4; BYTE $0xe2; BYTE $0x5d; BYTE $0x50; BYTE $0xc2
+	BYTE         $0xc4; BYTE $0xe2; BYTE $0x5d; BYTE $0x50; BYTE $0xcb
+	VMOVUPS      128(CX), Y2
+	VMOVUPS      160(CX), Y3
+	VPBROADCASTD 4(AX), Y4
+	BYTE         $0xc4; BYTE $0xe2; BYTE $0x5d; BYTE $0x50; BYTE $0xc2
+	BYTE         $0xc4; BYTE $0xe2; BYTE $0x5d; BYTE $0x50; BYTE $0xcb
+	VMOVUPS      256(CX), Y2
+	VMOVUPS      288(CX), Y3
+	VPBROADCASTD 8(AX), Y4
+	BYTE         $0xc4; BYTE $0xe2; BYTE $0x5d; BYTE $0x50; BYTE $0xc2
+	BYTE         $0xc4; BYTE $0xe2; BYTE $0x5d; BYTE $0x50; BYTE $0xcb
+	VMOVUPS      384(CX), Y2
+	VMOVUPS      416(CX), Y3
+	VPBROADCASTD 12(AX), Y4
+	BYTE         $0xc4; BYTE $0xe2; BYTE $0x5d; BYTE $0x50; BYTE $0xc2
+	BYTE         $0xc4; BYTE $0xe2; BYTE $0x5d; BYTE $0x50; BYTE $0xcb
+	ADDQ         $0x00000200, CX
+	ADDQ         $0x00000010, AX
+	DECQ         DX
+	JNZ          step
+	MOVQ         dst+32(FP), AX
+	MOVQ         ldd+40(FP), CX
+	MOVQ         zero+48(FP), CX
+	MOVQ         scale+56(FP), DX
+	MOVQ         sum+64(FP), BX
+	MOVQ         columnScale+72(FP), SI
+	MOVQ         bias+80(FP), DI
+	VPBROADCASTD (CX), Y2
+	VPMULLD      (BX), Y2, Y2
+	VPSUBD       Y2, Y0, Y0
+	VCVTDQ2PS    Y0, Y0
+	VBROADCASTSS (DX), Y2
+	VMULPS       (SI), Y2, Y2
+	VFMADD213PS  (DI), Y2, Y0
+	VMOVUPS      Y0, (AX)
+	VPBROADCASTD (CX), Y2
+	VPMULLD      32(BX), Y2, Y2
+	VPSUBD       Y2, Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VBROADCASTSS (DX), Y2
+	VMULPS       32(SI), Y2, Y2
+	VFMADD213PS  32(DI), Y2, Y1
+	VMOVUPS      Y1, 32(AX)
 	VZEROUPPER
 	RET
 
@@ -134,9 +196,9 @@ oneEnd:
 	VZEROUPPER
 	RET
 
-// func dotAVX2x3(a *int16, lda int, b *int8, depth int, dst *float32, ldd int, zero *int32, scale *float32, sum *int32, columnScale *float32, bias *float32)
+// func dotWordsAVX2x3(a *int16, lda int, b *int8, depth int, dst *float32, ldd int, zero *int32, scale *float32, sum *int32, columnScale *float32, bias *float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·dotAVX2x3(SB), NOSPLIT, $0-88
+TEXT ·dotWordsAVX2x3(SB), NOSPLIT, $0-88
 	MOVQ  a+0(FP), AX
 	MOVQ  lda+8(FP), CX
 	MOVQ  b+16(FP), DX
@@ -264,6 +326,130 @@ step:
 	VZEROUPPER
 	RET
 
+// func dotBytesAVX2x3(a *uint8, lda int, b *int8, depth int, dst *float32, ldd int, zero *int32, scale *float32, sum *int32, columnScale *float32, bias *float32)
+// Requires: AVX, AVX2, AVXVNNI, FMA3
+TEXT ·dotBytesAVX2x3(SB), NOSPLIT, $0-88
+	MOVQ  a+0(FP), AX
+	MOVQ  lda+8(FP), CX
+	MOVQ  b+16(FP), DX
+	MOVQ  depth+24(FP), BX
+	SHRQ  $0x04, BX
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+
+step:
+	VMOVUPS      (DX), Y6
+	VMOVUPS      32(DX), Y7
+	VPBROADCASTD (AX), Y8
+	BYTE         $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xc6
+	BYTE         $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xcf
+	VPBROADCASTD (AX)(CX*1), Y8
+	BYTE         $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xd6
+	BYTE         $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xdf
+	VPBROADCASTD (AX)(CX*2), Y8
+	BYTE         $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xe6
+	BYTE         $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xef
+	VMOVUPS      128(DX), Y6
+	VMOVUPS      160(DX), Y7
+	VPBROADCASTD 4(AX), Y8
+	BYTE         $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xc6
+	BYTE         $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xcf
+	VPBROADCASTD 4(AX)(CX*1), Y8
+	BYTE         $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xd6
+	BYTE         $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xdf
+	VPBROADCASTD 4(AX)(CX*2), Y8
+	BYTE         $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xe6
+	BYTE         $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xef
+	VMOVUPS      256(DX), Y6
+	VMOVUPS      288(DX), Y7
+	VPBROADCASTD 8(AX), Y8
+	BYTE         $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xc6
+	BYTE         $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xcf
+	VPBROADCASTD 8(AX)(CX*1), Y8
+	BYTE         $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xd6
+	BYTE         $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xdf
+	VPBROADCASTD 8(AX)(CX*2), Y8
+	BYTE         $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xe6
+	BYTE         $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xef
+	VMOVUPS      384(DX), Y6
+	VMOVUPS      416(DX), Y7
+	VPBROADCASTD 12(AX), Y8
+	BYTE         $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xc6
+	BYTE         $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xcf
+	VPBROADCASTD 12(AX)(CX*1), Y8
+	BYTE         $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xd6
+	BYTE         $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xdf
+	VPBROADCASTD 12(AX)(CX*2), Y8
+	BYTE         $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xe6
+	BYTE         $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xef
+	ADDQ         $0x00000200, DX
+	ADDQ         $0x00000010, AX
+	DECQ         BX
+	JNZ          step
+	MOVQ         dst+32(FP), AX
+	MOVQ         ldd+40(FP), CX
+	MOVQ         zero+48(FP), DX
+	MOVQ         scale+56(FP), BX
+	MOVQ         sum+64(FP), SI
+	MOVQ         columnScale+72(FP), DI
+	MOVQ         bias+80(FP), R8
+	VPBROADCASTD (DX), Y6
+	VPMULLD      (SI), Y6, Y6
+	VPSUBD       Y6, Y0, Y0
+	VCVTDQ2PS    Y0, Y0
+	VBROADCASTSS (BX), Y6
+	VMULPS       (DI), Y6, Y6
+	VFMADD213PS  (R8), Y6, Y0
+	VMOVUPS      Y0, (AX)
+	VPBROADCASTD (DX), Y6
+	VPMULLD      32(SI), Y6, Y6
+	VPSUBD       Y6, Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VBROADCASTSS (BX), Y6
+	VMULPS       32(DI), Y6, Y6
+	VFMADD213PS  32(R8), Y6, Y1
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         CX, AX
+	VPBROADCASTD 4(DX), Y6
+	VPMULLD      (SI), Y6, Y6
+	VPSUBD       Y6, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VBROADCASTSS 4(BX), Y6
+	VMULPS       (DI), Y6, Y6
+	VFMADD213PS  (R8), Y6, Y2
+	VMOVUPS      Y2, (AX)
+	VPBROADCASTD 4(DX), Y6
+	VPMULLD      32(SI), Y6, Y6
+	VPSUBD       Y6, Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VBROADCASTSS 4(BX), Y6
+	VMULPS       32(DI), Y6, Y6
+	VFMADD213PS  32(R8), Y6, Y3
+	VMOVUPS      Y3, 32(AX)
+	ADDQ         CX, AX
+	VPBROADCASTD 8(DX), Y6
+	VPMULLD      (SI), Y6, Y6
+	VPSUBD       Y6, Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VBROADCASTSS 8(BX), Y6
+	VMULPS       (DI), Y6, Y6
+	VFMADD213PS  (R8), Y6, Y4
+	VMOVUPS      Y4, (AX)
+	VPBROADCASTD 8(DX), Y6
+	VPMULLD      32(SI), Y6, Y6
+	VPSUBD       Y6, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS 8(BX), Y6
+	VMULPS       32(DI), Y6, Y6
+	VFMADD213PS  32(R8), Y6, Y5
+	VMOVUPS      Y5, 32(AX)
+	VZEROUPPER
+	RET
+
 // func matMulAVX2x3(a *float32, lda int, b *float32, depth int, dst *float32, ldd int, factor *float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·matMulAVX2x3(SB), NOSPLIT, $0-56
@@ -378,9 +564,9 @@ oneEnd:
 	VZEROUPPER
 	RET
 
-// func dotAVX2x6(a *int16, lda int, b *int8, depth int, dst *float32, ldd int, zero *int32, scale *float32, sum *int32, columnScale *float32, bias *float32)
+// func dotWordsAVX2x6(a *int16, lda int, b *int8, depth int, dst *float32, ldd int, zero *int32, scale *float32, sum *int32, columnScale *float32, bias *float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·dotAVX2x6(SB), NOSPLIT, $0-88
+TEXT ·dotWordsAVX2x6(SB), NOSPLIT, $0-88
 	MOVQ  a+0(FP), AX
 	MOVQ  lda+8(FP), CX
 	LEAQ  (CX)(CX*2), DX
@@ -610,6 +796,226 @@ step:
 	VZEROUPPER
 	RET
 
+// func dotBytesAVX2x6(a *uint8, lda int, b *int8, depth int, dst *float32, ldd int, zero *int32, scale *float32, sum *int32, columnScale *float32, bias *float32)
+// Requires: AVX, AVX2, AVXVNNI, FMA3
+TEXT ·dotBytesAVX2x6(SB), NOSPLIT, $0-88
+	MOVQ  a+0(FP), AX
+	MOVQ  lda+8(FP), CX
+	LEAQ  (CX)(CX*2), DX
+	LEAQ  (AX)(CX*4), BX
+	MOVQ  b+16(FP), SI
+	MOVQ  depth+24(FP), DI
+	SHRQ  $0x04, DI
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+	VPXOR Y8, Y8, Y8
+	VPXOR Y9, Y9, Y9
+	VPXOR Y10, Y10, Y10
+	VPXOR Y11, Y11, Y11
+
+step:
+	VMOVUPS      (SI), Y12
+	VMOVUPS      32(SI), Y13
+	VPBROADCASTD (AX), Y14
+	BYTE         $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xc4
+	BYTE         $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xcd
+	VPBROADCASTD (AX)(CX*1), Y14
+	BYTE         $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xd4
+	BYTE         $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xdd
+	VPBROADCASTD (AX)(CX*2), Y14
+	BYTE         $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xe4
+	BYTE         $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xed
+	VPBROADCASTD (AX)(DX*1), Y14
+	BYTE         $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xf4
+	BYTE         $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xfd
+	VPBROADCASTD (BX), Y14
+	BYTE         $0xc4; BYTE $0x42; BYTE $0x0d; BYTE $0x50; BYTE $0xc4
+	BYTE         $0xc4; BYTE $0x42; BYTE $0x0d; BYTE $0x50; BYTE $0xcd
+	VPBROADCASTD (BX)(CX*1), Y14
+	BYTE         $0xc4; BYTE $0x42; BYTE $0x0d; BYTE $0x50; BYTE $0xd4
+	BYTE         $0xc4; BYTE $0x42; BYTE $0x0d; BYTE $0x50; BYTE $0xdd
+	VMOVUPS      128(SI), Y12
+	VMOVUPS      160(SI), Y13
+	VPBROADCASTD 4(AX), Y14
+	BYTE         $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xc4
+	BYTE         $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xcd
+	VPBROADCASTD 4(AX)(CX*1), Y14
+	BYTE         $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xd4
+	BYTE         $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xdd
+	VPBROADCASTD 4(AX)(CX*2), Y14
+	BYTE         $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xe4
+	BYTE         $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xed
+	VPBROADCASTD 4(AX)(DX*1), Y14
+	BYTE         $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xf4
+	BYTE         $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xfd
+	VPBROADCASTD 4(BX), Y14
+	BYTE         $0xc4; BYTE $0x42; BYTE $0x0d; BYTE $0x50; BYTE $0xc4
+	BYTE         $0xc4; BYTE $0x42; BYTE $0x0d; BYTE $0x50; BYTE $0xcd
+	VPBROADCASTD 4(BX)(CX*1), Y14
+	BYTE         $0xc4; BYTE $0x42; BYTE $0x0d; BYTE $0x50; BYTE $0xd4
+	BYTE         $0xc4; BYTE $0x42; BYTE $0x0d; BYTE $0x50; BYTE $0xdd
+	VMOVUPS      256(SI), Y12
+	VMOVUPS      288(SI), Y13
+	VPBROADCASTD 8(AX), Y14
+	BYTE         $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xc4
+	BYTE         $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xcd
+	VPBROADCASTD 8(AX)(CX*1), Y14
+	BYTE         $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xd4
+	BYTE         $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xdd
+	VPBROADCASTD 8(AX)(CX*2), Y14
+	BYTE         $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xe4
+	BYTE         $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xed
+	VPBROADCASTD 8(AX)(DX*1), Y14
+	BYTE         $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xf4
+	BYTE         $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xfd
+	VPBROADCASTD 8(BX), Y14
+	BYTE         $0xc4; BYTE $0x42; BYTE $0x0d; BYTE $0x50; BYTE $0xc4
+	BYTE         $0xc4; BYTE $0x42; BYTE $0x0d; BYTE $0x50; BYTE $0xcd
+	VPBROADCASTD 8(BX)(CX*1), Y14
+	BYTE         $0xc4; BYTE $0x42; BYTE $0x0d; BYTE $0x50; BYTE $0xd4
+	BYTE         $0xc4; BYTE $0x42; BYTE $0x0d; BYTE $0x50; BYTE $0xdd
+	VMOVUPS      384(SI), Y12
+	VMOVUPS      416(SI), Y13
+	VPBROADCASTD 12(AX), Y14
+	BYTE         $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xc4
+	BYTE         $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xcd
+	VPBROADCASTD 12(AX)(CX*1), Y14
+	BYTE         $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xd4
+	BYTE         $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xdd
+	VPBROADCASTD 12(AX)(CX*2), Y14
+	BYTE         $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xe4
+	BYTE         $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xed
+	VPBROADCASTD 12(AX)(DX*1), Y14
+	BYTE         $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xf4
+	BYTE         $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xfd
+	VPBROADCASTD 12(BX), Y14
+	BYTE         $0xc4; BYTE $0x42; BYTE $0x0d; BYTE $0x50; BYTE $0xc4
+	BYTE         $0xc4; BYTE $0x42; BYTE $0x0d; BYTE $0x50; BYTE $0xcd
+	VPBROADCASTD 12(BX)(CX*1), Y14
+	BYTE         $0xc4; BYTE $0x42; BYTE $0x0d; BYTE $0x50; BYTE $0xd4
+	BYTE         $0xc4; BYTE $0x42; BYTE $0x0d; BYTE $0x50; BYTE $0xdd
+	ADDQ         $0x00000200, SI
+	ADDQ         $0x00000010, AX
+	ADDQ         $0x00000010, BX
+	DECQ         DI
+	JNZ          step
+	MOVQ         dst+32(FP), AX
+	MOVQ         ldd+40(FP), CX
+	MOVQ         zero+48(FP), DX
+	MOVQ         scale+56(FP), BX
+	MOVQ         sum+64(FP), SI
+	MOVQ         columnScale+72(FP), DI
+	MOVQ         bias+80(FP), R8
+	VPBROADCASTD (DX), Y12
+	VPMULLD      (SI), Y12, Y12
+	VPSUBD       Y12, Y0, Y0
+	VCVTDQ2PS    Y0, Y0
+	VBROADCASTSS (BX), Y12
+	VMULPS       (DI), Y12, Y12
+	VFMADD213PS  (R8), Y12, Y0
+	VMOVUPS      Y0, (AX)
+	VPBROADCASTD (DX), Y12
+	VPMULLD      32(SI), Y12, Y12
+	VPSUBD       Y12, Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VBROADCASTSS (BX), Y12
+	VMULPS       32(DI), Y12, Y12
+	VFMADD213PS  32(R8), Y12, Y1
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         CX, AX
+	VPBROADCASTD 4(DX), Y12
+	VPMULLD      (SI), Y12, Y12
+	VPSUBD       Y12, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VBROADCASTSS 4(BX), Y12
+	VMULPS       (DI), Y12, Y12
+	VFMADD213PS  (R8), Y12, Y2
+	VMOVUPS      Y2, (AX)
+	VPBROADCASTD 4(DX), Y12
+	VPMULLD      32(SI), Y12, Y12
+	VPSUBD       Y12, Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VBROADCASTSS 4(BX), Y12
+	VMULPS       32(DI), Y12, Y12
+	VFMADD213PS  32(R8), Y12, Y3
+	VMOVUPS      Y3, 32(AX)
+	ADDQ         CX, AX
+	VPBROADCASTD 8(DX), Y12
+	VPMULLD      (SI), Y12, Y12
+	VPSUBD       Y12, Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VBROADCASTSS 8(BX), Y12
+	VMULPS       (DI), Y12, Y12
+	VFMADD213PS  (R8), Y12, Y4
+	VMOVUPS      Y4, (AX)
+	VPBROADCASTD 8(DX), Y12
+	VPMULLD      32(SI), Y12, Y12
+	VPSUBD       Y12, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS 8(BX), Y12
+	VMULPS       32(DI), Y12, Y12
+	VFMADD213PS  32(R8), Y12, Y5
+	VMOVUPS      Y5, 32(AX)
+	ADDQ         CX, AX
+	VPBROADCASTD 12(DX), Y12
+	VPMULLD      (SI), Y12, Y12
+	VPSUBD       Y12, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS 12(BX), Y12
+	VMULPS       (DI), Y12, Y12
+	VFMADD213PS  (R8), Y12, Y6
+	VMOVUPS      Y6, (AX)
+	VPBROADCASTD 12(DX), Y12
+	VPMULLD      32(SI), Y12, Y12
+	VPSUBD       Y12, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 12(BX), Y12
+	VMULPS       32(DI), Y12, Y12
+	VFMADD213PS  32(R8), Y12, Y7
+	VMOVUPS      Y7, 32(AX)
+	ADDQ         CX, AX
+	VPBROADCASTD 16(DX), Y12
+	VPMULLD      (SI), Y12, Y12
+	VPSUBD       Y12, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSS 16(BX), Y12
+	VMULPS       (DI), Y12, Y12
+	VFMADD213PS  (R8), Y12, Y8
+	VMOVUPS      Y8, (AX)
+	VPBROADCASTD 16(DX), Y12
+	VPMULLD      32(SI), Y12, Y12
+	VPSUBD       Y12, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS 16(BX), Y12
+	VMULPS       32(DI), Y12, Y12
+	VFMADD213PS  32(R8), Y12, Y9
+	VMOVUPS      Y9, 32(AX)
+	ADDQ         CX, AX
+	VPBROADCASTD 20(DX), Y12
+	VPMULLD      (SI), Y12, Y12
+	VPSUBD       Y12, Y10, Y10
+	VCVTDQ2PS    Y10, Y10
+	VBROADCASTSS 20(BX), Y12
+	VMULPS       (DI), Y12, Y12
+	VFMADD213PS  (R8), Y12, Y10
+	VMOVUPS      Y10, (AX)
+	VPBROADCASTD 20(DX), Y12
+	VPMULLD      32(SI), Y12, Y12
+	VPSUBD       Y12, Y11, Y11
+	VCVTDQ2PS    Y11, Y11
+	VBROADCASTSS 20(BX), Y12
+	VMULPS       32(DI), Y12, Y12
+	VFMADD213PS  32(R8), Y12, Y11
+	VMOVUPS      Y11, 32(AX)
+	VZEROUPPER
+	RET
+
 // func matMulAVX2x6(a *float32, lda int, b *float32, depth int, dst *float32, ldd int, factor *float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·matMulAVX2x6(SB), NOSPLIT, $0-56
@@ -797,9 +1203,9 @@ oneEnd:
 	VZEROUPPER
 	RET
 
-// func dotVNNI1(a *uint8, lda int, b *int8, depth int, dst *float32, ldd int, zero *int32, scale *float32, sum *int32, columnScale *float32, bias *float32)
+// func dotBytesAVX512x1(a *uint8, lda int, b *int8, depth int, dst *float32, ldd int, zero *int32, scale *float32, sum *int32, columnScale *float32, bias *float32)
 // Requires: AVX, AVX512F, AVX512VNNI
-TEXT ·dotVNNI1(SB), NOSPLIT, $0-88
+TEXT ·dotBytesAVX512x1(SB), NOSPLIT, $0-88
 	MOVQ   a+0(FP), AX
 	MOVQ   lda+8(FP), CX
 	MOVQ   b+16(FP), CX
@@ -809,23 +1215,23 @@ TEXT ·dotVNNI1(SB), NOSPLIT, $0-88
 	VPXORD Z1, Z1, Z1
 
 step:
-	VMOVDQU32    (CX), Z2
-	VMOVDQU32    64(CX), Z3
+	VMOVUPS      (CX), Z2
+	VMOVUPS      64(CX), Z3
 	VPBROADCASTD (AX), Z4
 	VPDPBUSD     Z2, Z4, Z0
 	VPDPBUSD     Z3, Z4, Z1
-	VMOVDQU32    128(CX), Z2
-	VMOVDQU32    192(CX), Z3
+	VMOVUPS      128(CX), Z2
+	VMOVUPS      192(CX), Z3
 	VPBROADCASTD 4(AX), Z4
 	VPDPBUSD     Z2, Z4, Z0
 	VPDPBUSD     Z3, Z4, Z1
-	VMOVDQU32    256(CX), Z2
-	VMOVDQU32    320(CX), Z3
+	VMOVUPS      256(CX), Z2
+	VMOVUPS      320(CX), Z3
 	VPBROADCASTD 8(AX), Z4
 	VPDPBUSD     Z2, Z4, Z0
 	VPDPBUSD     Z3, Z4, Z1
-	VMOVDQU32    384(CX), Z2
-	VMOVDQU32    448(CX), Z3
+	VMOVUPS      384(CX), Z2
+	VMOVUPS      448(CX), Z3
 	VPBROADCASTD 12(AX), Z4
 	VPDPBUSD     Z2, Z4, Z0
 	VPDPBUSD     Z3, Z4, Z1
@@ -927,9 +1333,9 @@ oneEnd:
 	VZEROUPPER
 	RET
 
-// func dotVNNI4(a *uint8, lda int, b *int8, depth int, dst *float32, ldd int, zero *int32, scale *float32, sum *int32, columnScale *float32, bias *float32)
+// func dotBytesAVX512x4(a *uint8, lda int, b *int8, depth int, dst *float32, ldd int, zero *int32, scale *float32, sum *int32, columnScale *float32, bias *float32)
 // Requires: AVX, AVX512F, AVX512VNNI
-TEXT ·dotVNNI4(SB), NOSPLIT, $0-88
+TEXT ·dotBytesAVX512x4(SB), NOSPLIT, $0-88
 	MOVQ   a+0(FP), AX
 	MOVQ   lda+8(FP), CX
 	LEAQ   (CX)(CX*2), DX
@@ -946,8 +1352,8 @@ TEXT ·dotVNNI4(SB), NOSPLIT, $0-88
 	VPXORD Z7, Z7, Z7
 
 step:
-	VMOVDQU32    (BX), Z8
-	VMOVDQU32    64(BX), Z9
+	VMOVUPS      (BX), Z8
+	VMOVUPS      64(BX), Z9
 	VPBROADCASTD (AX), Z10
 	VPDPBUSD     Z8, Z10, Z0
 	VPDPBUSD     Z9, Z10, Z1
@@ -960,8 +1366,8 @@ step:
 	VPBROADCASTD (AX)(DX*1), Z10
 	VPDPBUSD     Z8, Z10, Z6
 	VPDPBUSD     Z9, Z10, Z7
-	VMOVDQU32    128(BX), Z8
-	VMOVDQU32    192(BX), Z9
+	VMOVUPS      128(BX), Z8
+	VMOVUPS      192(BX), Z9
 	VPBROADCASTD 4(AX), Z10
 	VPDPBUSD     Z8, Z10, Z0
 	VPDPBUSD     Z9, Z10, Z1
@@ -974,8 +1380,8 @@ step:
 	VPBROADCASTD 4(AX)(DX*1), Z10
 	VPDPBUSD     Z8, Z10, Z6
 	VPDPBUSD     Z9, Z10, Z7
-	VMOVDQU32    256(BX), Z8
-	VMOVDQU32    320(BX), Z9
+	VMOVUPS      256(BX), Z8
+	VMOVUPS      320(BX), Z9
 	VPBROADCASTD 8(AX), Z10
 	VPDPBUSD     Z8, Z10, Z0
 	VPDPBUSD     Z9, Z10, Z1
@@ -988,8 +1394,8 @@ step:
 	VPBROADCASTD 8(AX)(DX*1), Z10
 	VPDPBUSD     Z8, Z10, Z6
 	VPDPBUSD     Z9, Z10, Z7
-	VMOVDQU32    384(BX), Z8
-	VMOVDQU32    448(BX), Z9
+	VMOVUPS      384(BX), Z8
+	VMOVUPS      448(BX), Z9
 	VPBROADCASTD 12(AX), Z10
 	VPDPBUSD     Z8, Z10, Z0
 	VPDPBUSD     Z9, Z10, Z1
@@ -1221,9 +1627,9 @@ oneEnd:
 	VZEROUPPER
 	RET
 
-// func dotVNNI12(a *uint8, lda int, b *int8, depth int, dst *float32, ldd int, zero *int32, scale *float32, sum *int32, columnScale *float32, bias *float32)
+// func dotBytesAVX512x12(a *uint8, lda int, b *int8, depth int, dst *float32, ldd int, zero *int32, scale *float32, sum *int32, columnScale *float32, bias *float32)
 // Requires: AVX, AVX512F, AVX512VNNI
-TEXT ·dotVNNI12(SB), NOSPLIT, $0-88
+TEXT ·dotBytesAVX512x12(SB), NOSPLIT, $0-88
 	MOVQ   a+0(FP), AX
 	MOVQ   lda+8(FP), CX
 	LEAQ   (CX)(CX*2), DX
@@ -1258,8 +1664,8 @@ TEXT ·dotVNNI12(SB), NOSPLIT, $0-88
 	VPXORD Z23, Z23, Z23
 
 step:
-	VMOVDQU32    (DI), Z24
-	VMOVDQU32    64(DI), Z25
+	VMOVUPS      (DI), Z24
+	VMOVUPS      64(DI), Z25
 	VPBROADCASTD (AX), Z26
 	VPDPBUSD     Z24, Z26, Z0
 	VPDPBUSD     Z25, Z26, Z1
@@ -1296,8 +1702,8 @@ step:
 	VPBROADCASTD (SI)(DX*1), Z26
 	VPDPBUSD     Z24, Z26, Z22
 	VPDPBUSD     Z25, Z26, Z23
-	VMOVDQU32    128(DI), Z24
-	VMOVDQU32    192(DI), Z25
+	VMOVUPS      128(DI), Z24
+	VMOVUPS      192(DI), Z25
 	VPBROADCASTD 4(AX), Z26
 	VPDPBUSD     Z24, Z26, Z0
 	VPDPBUSD     Z25, Z26, Z1
@@ -1334,8 +1740,8 @@ step:
 	VPBROADCASTD 4(SI)(DX*1), Z26
 	VPDPBUSD     Z24, Z26, Z22
 	VPDPBUSD     Z25, Z26, Z23
-	VMOVDQU32    256(DI), Z24
-	VMOVDQU32    320(DI), Z25
+	VMOVUPS      256(DI), Z24
+	VMOVUPS      320(DI), Z25
 	VPBROADCASTD 8(AX), Z26
 	VPDPBUSD     Z24, Z26, Z0
 	VPDPBUSD     Z25, Z26, Z1
@@ -1372,8 +1778,8 @@ step:
 	VPBROADCASTD 8(SI)(DX*1), Z26
 	VPDPBUSD     Z24, Z26, Z22
 	VPDPBUSD     Z25, Z26, Z23
-	VMOVDQU32    384(DI), Z24
-	VMOVDQU32    448(DI), Z25
+	VMOVUPS      384(DI), Z24
+	VMOVUPS      448(DI), Z25
 	VPBROADCASTD 12(AX), Z26
 	VPDPBUSD     Z24, Z26, Z0
 	VPDPBUSD     Z25, Z26, Z1
@@ -2648,37 +3054,6 @@ scale:
 	VZEROUPPER
 	RET
 
-// func quantizeAVX2(dst *int16, x *float32, n int, inverse float32, zero int32)
-// Requires: AVX, AVX2
-TEXT ·quantizeAVX2(SB), NOSPLIT, $0-32
-	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         n+16(FP), DX
-	SHRQ         $0x04, DX
-	VBROADCASTSS inverse+24(FP), Y0
-	MOVL         zero+28(FP), BX
-	VMOVD        BX, X1
-	VPBROADCASTD X1, Y1
-	VMOVDQU      mostLevel<>+0(SB), Y2
-
-next:
-	VMULPS    (CX), Y0, Y3
-	VCVTPS2DQ Y3, Y3
-	VPADDD    Y1, Y3, Y3
-	VMULPS    32(CX), Y0, Y4
-	VCVTPS2DQ Y4, Y4
-	VPADDD    Y1, Y4, Y4
-	VPACKUSDW Y4, Y3, Y3
-	VPERMQ    $0xd8, Y3, Y3
-	VPMINUW   Y2, Y3, Y3
-	VMOVDQU   Y3, (AX)
-	ADDQ      $0x00000040, CX
-	ADDQ      $0x00000020, AX
-	DECQ      DX
-	JNZ       next
-	VZEROUPPER
-	RET
-
 DATA mostLevel<>+0(SB)/8, $0x00ff00ff00ff00ff
 DATA mostLevel<>+8(SB)/8, $0x00ff00ff00ff00ff
 DATA mostLevel<>+16(SB)/8, $0x00ff00ff00ff00ff
@@ -2689,9 +3064,70 @@ DATA mostLevel<>+48(SB)/8, $0x00ff00ff00ff00ff
 DATA mostLevel<>+56(SB)/8, $0x00ff00ff00ff00ff
 GLOBL mostLevel<>(SB), RODATA|NOPTR, $64
 
-// func quantizeAVX512(dst *uint8, x *float32, n int, inverse float32, zero int32)
+// func quantizeWordsAVX2(dst *int16, x *float32, n int, inverse float32, zero int32)
+// Requires: AVX, AVX2
+TEXT ·quantizeWordsAVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	SHRQ         $0x04, DX
+	VBROADCASTSS inverse+24(FP), Y0
+	MOVL         zero+28(FP), BX
+	VMOVD        BX, X1
+	VPBROADCASTD X1, Y1
+
+next:
+	VMULPS    (CX), Y0, Y2
+	VCVTPS2DQ Y2, Y2
+	VPADDD    Y1, Y2, Y2
+	VMULPS    32(CX), Y0, Y3
+	VCVTPS2DQ Y3, Y3
+	VPADDD    Y1, Y3, Y3
+	VPACKUSDW Y3, Y2, Y2
+	VPERMQ    $0xd8, Y2, Y2
+	VPMINUW   mostLevel<>+0(SB), Y2, Y2
+	VMOVDQU   Y2, (AX)
+	ADDQ      $0x00000020, AX
+	ADDQ      $0x00000040, CX
+	DECQ      DX
+	JNZ       next
+	VZEROUPPER
+	RET
+
+// func quantizeBytesAVX2(dst *uint8, x *float32, n int, inverse float32, zero int32)
+// Requires: AVX, AVX2
+TEXT ·quantizeBytesAVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	SHRQ         $0x04, DX
+	VBROADCASTSS inverse+24(FP), Y0
+	MOVL         zero+28(FP), BX
+	VMOVD        BX, X1
+	VPBROADCASTD X1, Y1
+
+next:
+	VMULPS       (CX), Y0, Y2
+	VCVTPS2DQ    Y2, Y2
+	VPADDD       Y1, Y2, Y2
+	VMULPS       32(CX), Y0, Y3
+	VCVTPS2DQ    Y3, Y3
+	VPADDD       Y1, Y3, Y3
+	VPACKUSDW    Y3, Y2, Y2
+	VPERMQ       $0xd8, Y2, Y2
+	VEXTRACTI128 $0x01, Y2, X3
+	VPACKUSWB    X3, X2, X2
+	VMOVDQU      X2, (AX)
+	ADDQ         $0x00000010, AX
+	ADDQ         $0x00000040, CX
+	DECQ         DX
+	JNZ          next
+	VZEROUPPER
+	RET
+
+// func quantizeBytesAVX512(dst *uint8, x *float32, n int, inverse float32, zero int32)
 // Requires: AVX, AVX512F
-TEXT ·quantizeAVX512(SB), NOSPLIT, $0-32
+TEXT ·quantizeBytesAVX512(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         n+16(FP), DX
@@ -2700,17 +3136,17 @@ TEXT ·quantizeAVX512(SB), NOSPLIT, $0-32
 	MOVL         zero+28(FP), BX
 	VMOVD        BX, X1
 	VPBROADCASTD X1, Z1
-	VPXORD       Z2, Z2, Z2
 
 next:
-	VMULPS    (CX), Z0, Z3
-	VCVTPS2DQ Z3, Z3
-	VPADDD    Z1, Z3, Z3
-	VPMAXSD   Z2, Z3, Z3
-	VPMOVUSDB Z3, X3
-	VMOVDQU   X3, (AX)
-	ADDQ      $0x00000040, CX
+	VMULPS    (CX), Z0, Z2
+	VCVTPS2DQ Z2, Z2
+	VPADDD    Z1, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VPMAXSD   Z3, Z2, Z2
+	VPMOVUSDB Z2, X2
+	VMOVDQU   X2, (AX)
 	ADDQ      $0x00000010, AX
+	ADDQ      $0x00000040, CX
 	DECQ      DX
 	JNZ       next
 	VZEROUPPER

@@ -58,6 +58,7 @@ func main() {
 	wide := vectors{"AVX512", 64, ZMM, constants}
 	for _, rows := range []int{1, 3, 6} {
 		narrow.dotWords(rows)
+		narrow.dotBytes(rows)
 		narrow.matMul(rows)
 	}
 	for _, rows := range []int{1, 4, 12} {
@@ -71,6 +72,7 @@ func main() {
 		v.addNorm()
 	}
 	narrow.quantizeWords()
+	narrow.quantizeBytes()
 	wide.quantizeBytes()
 	narrow.transpose()
 	Generate()
@@ -164,11 +166,11 @@ func (v vectors) zero(r reg.VecVirtual) {
 
 const dotSignature = "func(a *%s, lda int, b *int8, depth int, dst *float32, ldd int, zero *int32, scale *float32, sum *int32, columnScale *float32, bias *float32)"
 
-// dotBytes makes a tile of rows × 32 sums of products of unsigned and signed
-// bytes with AVX-512 VNNI.
+// dotBytes makes a tile of rows × two vectors of sums of products of unsigned
+// and signed bytes: with AVX-512 VNNI, or in its narrower form with AVX-VNNI.
 func (v vectors) dotBytes(n int) {
-	text(fmt.Sprintf("dotVNNI%d", n), fmt.Sprintf(dotSignature, "uint8"),
-		"sets rows of 32 columns of a product of quantised matrices.\nlda and ldd are in bytes; depth is a multiple of 16.")
+	text(fmt.Sprintf("dotBytes%sx%d", v.suffix, n), fmt.Sprintf(dotSignature, "uint8"),
+		fmt.Sprintf("sets rows of %d columns of a product of quantised matrices.\nlda and ldd are in bytes; depth is a multiple of 16.", 2*v.lanes()))
 	a := newRows(load("a"), load("lda"), n)
 	b, steps := load("b"), load("depth")
 	SHRQ(Imm(4), steps)
@@ -176,13 +178,13 @@ func (v vectors) dotBytes(n int) {
 	left, right := v.new(), v.new()
 	loop("step", steps, false, func() {
 		for u := range 4 {
-			VMOVDQU32(Mem{Base: b, Disp: u * panel * group}, left)
-			VMOVDQU32(Mem{Base: b, Disp: u*panel*group + 64}, right)
+			VMOVUPS(Mem{Base: b, Disp: u * panel * group}, left)
+			VMOVUPS(Mem{Base: b, Disp: u*panel*group + v.bytes}, right)
 			for i := range n {
 				x := v.new()
 				VPBROADCASTD(a.at(i, u*group), x)
-				dpbusd(left, x, sums[i][0])
-				dpbusd(right, x, sums[i][1])
+				v.dpbusd(left, x, sums[i][0])
+				v.dpbusd(right, x, sums[i][1])
 			}
 		}
 		ADDQ(U32(4*panel*group), b)
@@ -192,21 +194,63 @@ func (v vectors) dotBytes(n int) {
 }
 
 // dpbusd adds the products of each four unsigned bytes of x and signed ones of
-// w to a 32-bit sum: VPDPBUSD, which avo does not know.
-func dpbusd(w, x, sum reg.VecVirtual) {
-	Instruction(&ir.Instruction{
+// w to a 32-bit sum: VPDPBUSD, which avo does not know. Go's assembler knows the
+// form of AVX-512 only.
+func (v vectors) dpbusd(w, x, sum reg.VecVirtual) {
+	i := &ir.Instruction{
 		Opcode:   "VPDPBUSD",
 		Operands: []Op{w, x, sum},
 		Inputs:   []Op{w, x, sum},
 		Outputs:  []Op{sum},
 		ISA:      []string{"AVX512VNNI"},
-	})
+	}
+	if v.bytes == 32 {
+		i.Opcode, i.ISA = "BYTE", []string{"AVXVNNI"}
+		i.Operands = []Op{vexDPBUSD{U8(0), i}}
+	}
+	Instruction(i)
+}
+
+// vexDPBUSD is the operand of BYTE that makes it the instruction
+// VEX.256.66.0F38.W0 50 /r on the registers that its inputs are bound to.
+type vexDPBUSD struct {
+	Constant
+	instruction *ir.Instruction
+}
+
+func (o vexDPBUSD) Asm() string {
+	var r [3]byte
+	for i, op := range o.instruction.Inputs {
+		register, ok := op.(reg.Physical)
+		if !ok {
+			panic("VPDPBUSD is printed before its registers are allocated")
+		}
+		r[i] = byte(register.PhysicalIndex())
+	}
+	return vex50(r[0], r[1], r[2])
+}
+
+// vex50 encodes VPDPBUSD sum, x, w (the order of Intel's manual), numbers of YMM registers.
+func vex50(w, x, sum byte) string {
+	const inverted = 1
+	code := []byte{
+		0xC4,
+		(sum>>3^inverted)<<7 | 1<<6 | (w>>3^inverted)<<5 | 0b00010, // the high bits of sum and w, and the map 0F38
+		(^x&15)<<3 | 1<<2 | 0b01,                                   // x, 256 bits, and the prefix 66
+		0x50,
+		0b11<<6 | sum&7<<3 | w&7,
+	}
+	text := make([]string, len(code))
+	for i, b := range code {
+		text[i] = fmt.Sprintf("$0x%02x", b)
+	}
+	return strings.Join(text, "; BYTE ")
 }
 
 // dotWords makes a tile of rows × 8 sums of products of 16-bit words and bytes
 // that are extended to words. VPMADDUBSW would take bytes, but it saturates.
 func (v vectors) dotWords(n int) {
-	text(fmt.Sprintf("dotAVX2x%d", n), fmt.Sprintf(dotSignature, "int16"),
+	text(fmt.Sprintf("dotWords%sx%d", v.suffix, n), fmt.Sprintf(dotSignature, "int16"),
 		"sets rows of 8 columns of a product of quantised matrices.\nlda and ldd are in bytes; depth is a multiple of 16.")
 	a := newRows(load("a"), load("lda"), n)
 	b, steps := load("b"), load("depth")
@@ -365,52 +409,60 @@ func (v vectors) extremes() {
 
 // quantizeBytes spreads numbers over 256 levels, a byte each.
 func (v vectors) quantizeBytes() {
-	text("quantizeAVX512", "func(dst *uint8, x *float32, n int, inverse float32, zero int32)",
-		"sets dst to the levels of n numbers, a multiple of 16.")
-	dst, x, n := load("dst"), load("x"), steps()
-	inverse, zero, none := v.new(), v.new(), v.new()
-	VBROADCASTSS(paramAddr("inverse"), inverse)
-	VMOVD(Load(Param("zero"), GP32()), zero.AsX())
-	VPBROADCASTD(zero.AsX(), zero)
-	v.zero(none)
-	loop("next", n, false, func() {
-		t := v.new()
-		VMULPS(Mem{Base: x}, inverse, t)
-		VCVTPS2DQ(t, t)
-		VPADDD(zero, t, t)
-		VPMAXSD(none, t, t)
-		VPMOVUSDB(t, t.AsX())
+	v.quantize("quantizeBytes"+v.suffix, "uint8", func(dst reg.Register, parts []reg.VecVirtual) {
+		t := parts[0]
+		if v.bytes == 64 {
+			none := v.new()
+			v.zero(none)
+			VPMAXSD(none, t, t)
+			VPMOVUSDB(t, t.AsX())
+		} else {
+			v.words(parts)
+			high := v.new()
+			VEXTRACTI128(U8(1), t, high.AsX())
+			VPACKUSWB(high.AsX(), t.AsX(), t.AsX())
+		}
 		VMOVDQU(t.AsX(), Mem{Base: dst})
-		ADDQ(U32(64), x)
 		ADDQ(U32(16), dst)
 	})
-	VZEROUPPER()
-	RET()
 }
 
 // quantizeWords spreads numbers over 256 levels, 16 bits each.
 func (v vectors) quantizeWords() {
-	text("quantizeAVX2", "func(dst *int16, x *float32, n int, inverse float32, zero int32)",
+	most := v.constant("mostLevel", 255|255<<16)
+	v.quantize("quantizeWords"+v.suffix, "int16", func(dst reg.Register, parts []reg.VecVirtual) {
+		v.words(parts)
+		VPMINUW(most, parts[0], parts[0])
+		VMOVDQU(parts[0], Mem{Base: dst})
+		ADDQ(U32(32), dst)
+	})
+}
+
+// words packs the two parts of a step into the first, 16 unsigned bits each.
+func (v vectors) words(parts []reg.VecVirtual) {
+	VPACKUSDW(parts[1], parts[0], parts[0])
+	VPERMQ(Imm(0b11_01_10_00), parts[0], parts[0])
+}
+
+// quantize turns a step of numbers into levels of 32 bits each, which store
+// bounds, packs and stores.
+func (v vectors) quantize(name, element string, store func(dst reg.Register, parts []reg.VecVirtual)) {
+	text(name, fmt.Sprintf("func(dst *%s, x *float32, n int, inverse float32, zero int32)", element),
 		"sets dst to the levels of n numbers, a multiple of 16.")
 	dst, x, n := load("dst"), load("x"), steps()
-	inverse, zero, most := v.new(), v.new(), v.new()
+	inverse, zero := v.new(), v.new()
 	VBROADCASTSS(paramAddr("inverse"), inverse)
 	VMOVD(Load(Param("zero"), GP32()), zero.AsX())
 	VPBROADCASTD(zero.AsX(), zero)
-	VMOVDQU(v.constant("mostLevel", 255|255<<16), most)
 	loop("next", n, false, func() {
-		low, high := v.new(), v.new()
-		for i, t := range []reg.VecVirtual{low, high} {
-			VMULPS(Mem{Base: x, Disp: 32 * i}, inverse, t)
+		parts := v.parts()
+		for i, t := range parts {
+			VMULPS(v.part(x, i), inverse, t)
 			VCVTPS2DQ(t, t)
 			VPADDD(zero, t, t)
 		}
-		VPACKUSDW(high, low, low)
-		VPERMQ(Imm(0b11_01_10_00), low, low)
-		VPMINUW(most, low, low)
-		VMOVDQU(low, Mem{Base: dst})
-		ADDQ(U32(64), x)
-		ADDQ(U32(32), dst)
+		store(dst, parts)
+		ADDQ(U32(stepBytes), x)
 	})
 	VZEROUPPER()
 	RET()
