@@ -126,7 +126,7 @@ func (s Size) MarshalText() ([]byte, error) {
 	return strconv.AppendInt(nil, int64(s), 10), nil
 }
 
-func (v *validator) graphql(all []GraphQL) {
+func (v *validator) graphql(all []GraphQL, bearer bool) {
 	names := map[string]int{}
 	for i, g := range all {
 		at := fmt.Sprintf("graphql[%d].", i)
@@ -136,6 +136,12 @@ func (v *validator) graphql(all []GraphQL) {
 			names[g.Name] = i
 		}
 		v.endpoint(at, g)
+		for j, name := range g.Forward {
+			if bearer && http.CanonicalHeaderKey(name) == "Authorization" {
+				v.fault(fmt.Sprintf("%sforward[%d]", at, j), "authorization holds the token for docseek itself (server.auth) and is not sent on; "+
+					"let callers send the endpoint's token in a header of its own")
+			}
+		}
 	}
 }
 

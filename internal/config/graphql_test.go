@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -108,5 +109,19 @@ max_operations: 0
 		if !strings.Contains(got, want) {
 			t.Errorf("no fault %q in\n%s", want, got)
 		}
+	}
+}
+
+// A caller's bearer token is sent on only where it is not docseek's own.
+func TestForwardAuthorization(t *testing.T) {
+	const text = `graphql: [{name: a, url: "https://a.example/", forward: [x-tenant, AUTHORIZATION]}]
+server: {auth: {tokens_file: %s}}
+`
+	if _, err := config.Parse("f.yaml", fmt.Appendf(nil, text, `""`), nil); err != nil {
+		t.Error(err)
+	}
+	_, err := config.Parse("f.yaml", fmt.Appendf(nil, text, "tokens.yaml"), nil)
+	if got := strings.Join(faultsOf(t, err), "\n"); !strings.Contains(got, "f.yaml:1:68: graphql[0].forward[1]: authorization holds the token for docseek itself") {
+		t.Errorf("faults %s", got)
 	}
 }

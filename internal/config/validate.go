@@ -38,7 +38,7 @@ func (c Config) validate() []Fault {
 	}
 	v.embedder(c.Embedder)
 	v.store(c.Store)
-	v.graphql(c.GraphQL)
+	v.graphql(c.GraphQL, c.Server.Auth.On())
 	v.authProfiles(c.AuthProfiles)
 	if c.MaxOperations < 1 || c.MaxOperations > 1000 {
 		v.fault("max_operations", "must be 1 to 1000 (got %d)", c.MaxOperations)
