@@ -68,27 +68,50 @@ type document struct {
 	tree *ast.QueryDocument
 }
 
-// parse reads a document and holds it to the limits. What it may cost to
-// validate it is bounded with that: fragments that spread one another can be
-// worth far more fields than their text has.
-func parse(text string, limits Limits) (document, []Fault) {
+// Parse reads a text of any number of operations and fragments, with at most as
+// many bytes and tokens as the limits allow a document. Faults have the name as
+// their file.
+func Parse(name, text string, limits Limits) (*ast.QueryDocument, []Fault) {
+	limits = limits.withDefaults()
 	switch {
 	case len(text) > limits.Document:
-		return document{}, faultf("the document has %d bytes; at most %d are allowed", len(text), limits.Document)
+		return nil, inFile(name, faultf("the document has %d bytes; at most %d are allowed", len(text), limits.Document))
 	case !utf8.ValidString(text):
-		return document{}, faultf("the document is not valid UTF-8")
+		return nil, inFile(name, faultf("the document is not valid UTF-8"))
 	}
-	tree, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, limits.Tokens)
+	tree, err := parser.ParseQueryWithTokenLimit(&ast.Source{Name: name, Input: text}, limits.Tokens)
 	if err != nil {
-		return document{}, []Fault{syntaxFault(text, err)}
+		return nil, inFile(name, []Fault{syntaxFault(text, err)})
 	}
 	if faults := overlongQuotes(text); len(faults) > 0 {
+		return nil, inFile(name, faults)
+	}
+	return tree, nil
+}
+
+func inFile(name string, faults []Fault) []Fault {
+	for i := range faults {
+		faults[i].File = name
+	}
+	return faults
+}
+
+// parse reads a document and holds it to the limits.
+func parse(text string, limits Limits) (document, []Fault) {
+	tree, faults := Parse("", text, limits)
+	if len(faults) > 0 {
 		return document{}, faults
 	}
+	return document{text: text, tree: tree}, bounded(tree, limits)
+}
+
+// bounded holds a document to the limits. What it may cost to validate it is
+// bounded with that: fragments that spread one another can be worth far more
+// fields than their text has.
+func bounded(tree *ast.QueryDocument, limits Limits) []Fault {
 	if len(tree.Operations) == 0 {
-		return document{}, faultf("the document holds no operation: begin it with query or mutation")
+		return faultf("the document holds no operation: begin it with query or mutation")
 	}
-	d := document{text: text, tree: tree}
 	m := newMeasure(tree)
 	var faults []Fault
 	var all shape
@@ -111,7 +134,7 @@ func parse(text string, limits Limits) (document, []Fault) {
 			}
 		}
 	}
-	return d, shorten(append(m.unmeasured(tree), faults...))
+	return shorten(append(m.unmeasured(tree), faults...))
 }
 
 // overlongQuotes finds block strings that end in more than three quotation marks.
@@ -185,7 +208,9 @@ func (d document) validate(schema *ast.Schema) []Fault {
 	for _, err := range validator.ValidateWithRules(schema, d.tree, all) {
 		faults = append(faults, faultOf(err).nearest(schema))
 	}
-	slices.SortStableFunc(faults, func(a, b Fault) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column)) })
+	slices.SortStableFunc(faults, func(a, b Fault) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
 	return shorten(faults)
 }
 
@@ -315,6 +340,9 @@ func faultAt(at *ast.Position, format string, args ...any) Fault {
 	f := Fault{Message: fmt.Sprintf(format, args...)}
 	if at != nil {
 		f.Line, f.Column = at.Line, at.Column
+		if at.Src != nil {
+			f.File = at.Src.Name
+		}
 	}
 	return f
 }

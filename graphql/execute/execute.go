@@ -127,6 +127,16 @@ func Check(schema *ast.Schema, text string, limits Limits) []Fault {
 	return d.validate(schema)
 }
 
+// CheckParsed is [Check] for a document that was parsed before, perhaps put
+// together of several texts. Without a schema it holds it to the limits alone.
+func CheckParsed(schema *ast.Schema, tree *ast.QueryDocument, limits Limits) []Fault {
+	faults := bounded(tree, limits.withDefaults())
+	if len(faults) > 0 || schema == nil {
+		return faults
+	}
+	return document{tree: tree}.validate(schema)
+}
+
 // check parses and validates.
 func (e *Executor) check(schema *ast.Schema, text string) (document, []Fault) {
 	d, faults := parse(text, e.options.Limits)
@@ -200,7 +210,7 @@ func (e *Executor) Execute(ctx context.Context, schema *ast.Schema, q Query) (An
 	if faults := d.validate(schema); len(faults) > 0 {
 		return e.invalid(faults), nil
 	}
-	variables, faults := Coerce(schema, operation, q.Variables)
+	variables, faults := Coerce(schema, operation, q.Variables, nil)
 	if len(faults) > 0 {
 		return e.invalid(faults), nil
 	}

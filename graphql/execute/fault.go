@@ -23,6 +23,9 @@ const (
 // an endpoint's answer.
 type Fault struct {
 	Message string `json:"message"`
+	// File is what the document was called when it was parsed; empty for one
+	// that came without a name.
+	File string `json:"file,omitempty"`
 	// Line and Column are the place in the document; they count from 1, and are
 	// 0 where there is none.
 	Line   int `json:"line,omitempty"`
@@ -41,6 +44,9 @@ type Fault struct {
 // String is the fault in one line, with all it knows.
 func (f Fault) String() string {
 	var b strings.Builder
+	if f.File != "" {
+		b.WriteString(f.File + ": ")
+	}
 	if f.Line > 0 {
 		fmt.Fprintf(&b, "%d:%d: ", f.Line, f.Column)
 	}
@@ -82,6 +88,7 @@ func faultOf(err *gqlerror.Error) Fault {
 	if len(err.Locations) > 0 {
 		f.Line, f.Column = err.Locations[0].Line, err.Locations[0].Column
 	}
+	f.File, _ = err.Extensions["file"].(string)
 	if m := meant.FindStringSubmatch(f.Message); m != nil {
 		f.Message = strings.TrimSuffix(f.Message, m[0])
 		prefix := ""

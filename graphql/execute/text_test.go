@@ -82,12 +82,12 @@ func FuzzCheck(f *testing.F) {
 			return
 		}
 		for _, operation := range d.tree.Operations {
-			sent, faults := Coerce(schema, operation, []byte(variables))
+			sent, faults := Coerce(schema, operation, []byte(variables), nil)
 			if len(faults) > 0 {
 				continue
 			}
 			// What was put right needs no more of it.
-			again, faults := Coerce(schema, operation, sent)
+			again, faults := Coerce(schema, operation, sent, nil)
 			if len(faults) > 0 || string(again) != string(sent) {
 				t.Errorf("%s becomes %s, and that %s %v", variables, sent, again, faults)
 			}

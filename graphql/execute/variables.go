@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,20 +15,26 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
+// Scalars say what custom scalars take, by their names: why a JSON value, its
+// numbers [json.Number], is none. The error completes "variables.x must be". What
+// stands here of no name, only the endpoint knows.
+type Scalars map[string]func(value any) error
+
 // Coerce holds variables to what an operation declares (GraphQL spec, October
 // 2021, §6.1.2) and returns them as a JSON object to send, "" for none. raw is a
 // JSON object, a JSON text of one, null or nothing.
 //
 // Numbers keep their digits. What models typically get wrong is put right: a
 // number or boolean written as a text, a number for a text or an ID, an enum
-// value in another case. A variable that is not declared is a fault, since a
-// filter that is left out because of a slip must not go unnoticed.
-func Coerce(schema *ast.Schema, operation *ast.OperationDefinition, raw json.RawMessage) (json.RawMessage, []Fault) {
+// value in another case, one value for a list of it. A variable that is not
+// declared is a fault, since a filter that is left out because of a slip must
+// not go unnoticed.
+func Coerce(schema *ast.Schema, operation *ast.OperationDefinition, raw json.RawMessage, scalars Scalars) (json.RawMessage, []Fault) {
 	given, err := object(raw)
 	if err != nil {
 		return nil, faultf("variables: %v", err)
 	}
-	c := coercion{schema: schema}
+	c := coercion{schema: schema, scalars: scalars}
 	declared := make([]string, len(operation.VariableDefinitions))
 	out := map[string]any{}
 	for i, v := range operation.VariableDefinitions {
@@ -108,10 +115,11 @@ func encode(value any) (json.RawMessage, error) {
 const maxValueDepth = 100
 
 type coercion struct {
-	schema *ast.Schema
-	faults []Fault
-	more   int // faults beyond the bound
-	depth  int
+	schema  *ast.Schema
+	scalars Scalars
+	faults  []Fault
+	more    int // faults beyond the bound
+	depth   int
 }
 
 func (c *coercion) fault(format string, args ...any) { c.suggest("", nil, format, args...) }
@@ -150,7 +158,7 @@ func (c *coercion) value(t *ast.Type, value any, path string) any {
 	case t.Elem != nil:
 		items, ok := value.([]any)
 		if !ok {
-			return c.value(t.Elem, value, path) // a single value stands for a list of it (§3.11)
+			return []any{c.value(t.Elem, value, path)} // a single value stands for a list of it (§3.11)
 		}
 		out := make([]any, len(items))
 		for i, item := range items {
@@ -193,6 +201,9 @@ func (c *coercion) scalar(name string, value any, path string) any {
 			return wrong()
 		}
 		n, err := strconv.ParseInt(number.String(), 10, 32)
+		if f, failure := number.Float64(); err != nil && failure == nil && f == math.Trunc(f) && math.Abs(f) <= math.MaxInt32 {
+			return int64(f) // 1.0, 1e3
+		}
 		if err != nil {
 			c.fault("%s must be Int, a whole number from -2147483648 to 2147483647, got %s", path, cut(number.String(), 40))
 		}
@@ -219,7 +230,12 @@ func (c *coercion) scalar(name string, value any, path string) any {
 		}
 		return wrong()
 	}
-	return value // what a custom scalar takes, only the endpoint knows
+	if check := c.scalars[name]; check != nil {
+		if err := check(value); err != nil {
+			c.fault("%s must be %s: %v", path, name, err)
+		}
+	}
+	return value
 }
 
 func (c *coercion) enum(def *ast.Definition, value any, path string) any {
