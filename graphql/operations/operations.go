@@ -7,6 +7,8 @@ package operations
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/docseek/docseek/graphql/execute"
 )
 
 // Kind says what an operation was written as.
@@ -83,4 +85,10 @@ type Operation struct {
 	Tested bool
 	// Withheld is why the operation is no tool; empty where it is published.
 	Withheld string
+	// AuthProfile is the name of the credentials that it is called with; empty
+	// means those of the endpoint.
+	AuthProfile string
+
+	// variables turns arguments into the variables to send, or says why not.
+	variables func(input json.RawMessage) (json.RawMessage, []execute.Fault)
 }
