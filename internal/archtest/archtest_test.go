@@ -66,7 +66,7 @@ var importers = map[string][]string{
 	"github.com/mark3labs/mcp-go":     {"server"},
 	"github.com/robfig/cron":          {"internal/schedule"},
 	"modernc.org/sqlite":              {"search/local"},
-	"github.com/goccy/go-yaml":        {"graphql/operations", "internal/config"},
+	"github.com/goccy/go-yaml":        {"graphql/operations", "internal/config", "server/auth"},
 	"github.com/vektah/gqlparser":     {"graphql", "graphql/execute", "graphql/operations", "graphql/schemasearch", "internal/demo/api"},
 	"github.com/theory/jsonpath":      {"graphql/operations"},
 	"github.com/coreos/go-oidc":       {"server/auth"},
