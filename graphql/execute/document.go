@@ -199,12 +199,24 @@ func (d document) rootless(schema *ast.Schema) []Fault {
 
 // validate holds the document to the schema (GraphQL spec, October 2021, §5).
 func (d document) validate(schema *ast.Schema) []Fault {
-	faults := d.rootless(schema)
-	if len(faults) > 0 {
+	if faults := d.rootless(schema); len(faults) > 0 {
 		return faults
 	}
 	all := rules.NewDefaultRules()
 	all.AddRule("IntRange", intRange)
+	return d.hold(schema, all)
+}
+
+// validateAlone holds the document to the rules that need no schema.
+func (d document) validateAlone() []Fault {
+	return d.hold(&ast.Schema{}, rules.NewRules(
+		rules.KnownFragmentNamesRule, rules.NoUndefinedVariablesRule, rules.NoUnusedVariablesRule, rules.UniqueArgumentNamesRule,
+		rules.UniqueInputFieldNamesRule, rules.UniqueOperationNamesRule, rules.UniqueVariableNamesRule,
+	))
+}
+
+func (d document) hold(schema *ast.Schema, all *rules.Rules) []Fault {
+	var faults []Fault
 	for _, err := range validator.ValidateWithRules(schema, d.tree, all) {
 		faults = append(faults, faultOf(err).nearest(schema))
 	}

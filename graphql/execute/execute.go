@@ -128,13 +128,17 @@ func Check(schema *ast.Schema, text string, limits Limits) []Fault {
 }
 
 // CheckParsed is [Check] for a document that was parsed before, perhaps put
-// together of several texts. Without a schema it holds it to the limits alone.
+// together of several texts. Without a schema it is held to the limits, and to
+// the rules that need none: those on fragments, variables and names.
 func CheckParsed(schema *ast.Schema, tree *ast.QueryDocument, limits Limits) []Fault {
-	faults := bounded(tree, limits.withDefaults())
-	if len(faults) > 0 || schema == nil {
+	d := document{tree: tree}
+	if faults := bounded(tree, limits.withDefaults()); len(faults) > 0 {
 		return faults
 	}
-	return document{tree: tree}.validate(schema)
+	if schema == nil {
+		return d.validateAlone()
+	}
+	return d.validate(schema)
 }
 
 // check parses and validates.

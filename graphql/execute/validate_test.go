@@ -111,3 +111,27 @@ func TestFaultsAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// Without a schema, a document still has to agree with itself.
+func TestCheckWithoutASchema(t *testing.T) {
+	for text, want := range map[string]string{
+		`query A($id: ID!) { anything(id: $id) { ...F @include(if: true) } } fragment F on Whatever { x }`: ``,
+		`query A { a(id: $id) }`:             `1:17: Variable "$id" is not defined by operation "A".`,
+		`query A($id: ID) { a }`:             `1:9: Variable "$id" is never used in operation "A".`,
+		`query A { ...F }`:                   `1:14: Unknown fragment "F".`,
+		`query A { a(b: 1, b: 2) }`:          `1:19: There can be only one argument named "b".`,
+		`query A($a: T, $a: T) { a(b: $a) }`: "1:16: Variable \"$a\" is never used in operation \"A\".\n1:16: There can be only one variable named \"$a\".",
+	} {
+		tree, faults := execute.Parse("", text, execute.Limits{})
+		if len(faults) == 0 {
+			faults = execute.CheckParsed(nil, tree, execute.Limits{})
+		}
+		got := make([]string, len(faults))
+		for i, f := range faults {
+			got[i] = f.String()
+		}
+		if joined := strings.Join(got, "\n"); joined != want {
+			t.Errorf("%s: got %s, want %s", text, joined, want)
+		}
+	}
+}

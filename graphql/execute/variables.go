@@ -15,9 +15,9 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// Scalars say what custom scalars take, by their names: why a JSON value, its
-// numbers [json.Number], is none. The error completes "variables.x must be". What
-// stands here of no name, only the endpoint knows.
+// Scalars check the values of custom scalars, by their names: why a JSON value,
+// its numbers [json.Number], is none. What a scalar takes that is not among them,
+// only the endpoint knows.
 type Scalars map[string]func(value any) error
 
 // Coerce holds variables to what an operation declares (GraphQL spec, October
@@ -201,7 +201,7 @@ func (c *coercion) scalar(name string, value any, path string) any {
 			return wrong()
 		}
 		n, err := strconv.ParseInt(number.String(), 10, 32)
-		if f, failure := number.Float64(); err != nil && failure == nil && f == math.Trunc(f) && math.Abs(f) <= math.MaxInt32 {
+		if f, failure := number.Float64(); err != nil && failure == nil && f == math.Trunc(f) && f >= math.MinInt32 && f <= math.MaxInt32 {
 			return int64(f) // 1.0, 1e3
 		}
 		if err != nil {
