@@ -215,6 +215,7 @@ func (e *Engine) scope(ctx context.Context, at cursor, asked []string) (scope, e
 			s.served = append(s.served, info.Source.Name)
 		}
 	}
+	s.served = slices.DeleteFunc(s.served, func(name string) bool { return !within(ctx, name) })
 	for _, name := range asked {
 		if !slices.Contains(s.served, name) {
 			return s, inputErrorf("there is no source %s: %s", quoteShort(name), s.known())

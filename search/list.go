@@ -92,7 +92,9 @@ func (e *Engine) listSources(ctx context.Context) (Listing, error) {
 	slices.SortFunc(infos, func(a, b SourceInfo) int { return strings.Compare(a.Source.Name, b.Source.Name) })
 	listing := Listing{Sources: make([]SourceStatus, 0, len(infos))}
 	for _, info := range infos {
-		listing.Sources = append(listing.Sources, e.status(info, configured[info.Source.Name]))
+		if within(ctx, info.Source.Name) {
+			listing.Sources = append(listing.Sources, e.status(info, configured[info.Source.Name]))
+		}
 	}
 	return listing, nil
 }
