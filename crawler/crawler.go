@@ -43,6 +43,9 @@ type Options struct {
 	Version string
 	// Logger receives what is worth knowing about a crawl; nil discards it.
 	Logger *slog.Logger
+	// Answered hears the HTTP status of each answer, 0 where none came; nil hears
+	// nothing. It is called by several goroutines at once.
+	Answered func(status int)
 
 	// Timeout is for one request, from its start to the last byte of the answer: 20 s.
 	Timeout time.Duration
@@ -72,6 +75,9 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	if o.Answered == nil {
+		o.Answered = func(int) {}
+	}
 	o.Version = cmp.Or(o.Version, "dev")
 	o.Timeout = cmp.Or(o.Timeout, 20*time.Second)
 	o.Backoff = cmp.Or(o.Backoff, time.Second)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -1127,5 +1128,32 @@ Sitemap: {{base}}/map.xml
 	site.Remove("/robots.txt")
 	if x := crawl(t, newCrawler(t), docseek.Source{Start: site.URL("/")}, nil); !errors.Is(x.err, crawler.ErrUnreachable) || !strings.Contains(x.err.Error(), "no sitemap") {
 		t.Errorf("without a sitemap: %v", x.err)
+	}
+}
+
+func TestAnsweredHearsEachStatus(t *testing.T) {
+	site := fakesite.Start(t, `
+-- /robots.txt status=404 --
+-- /sitemap.xml --
+<urlset><url><loc>/1.html</loc></url><url><loc>/old</loc></url><url><loc>/gone</loc></url></urlset>
+-- /old status=301 location=/1.html --
+`)
+	if err := site.Set("/1.html", article("One", "The first page.")); err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	heard := map[int]int{}
+	c := newCrawler(t, func(o *crawler.Options) {
+		o.Answered = func(status int) {
+			mu.Lock()
+			defer mu.Unlock()
+			heard[status]++
+		}
+	})
+	before := crawl(t, c, docseek.Source{Start: site.URL("/sitemap.xml")}, nil)
+	crawl(t, c, docseek.Source{Start: site.URL("/sitemap.xml")}, before)
+	// Not found in each crawl: robots.txt, /gone, and what tells soft 404s.
+	if want := map[int]int{200: 3, 301: 2, 304: 1, 404: 6}; !maps.Equal(heard, want) {
+		t.Errorf("heard %v, want %v", heard, want)
 	}
 }

@@ -118,6 +118,7 @@ func newSession(ctx context.Context, opts Options, src docseek.Source, start *ur
 		own:       src.Headers,
 		origin:    originOf(start),
 		limit:     opts.MaxPageBytes,
+		answered:  opts.Answered,
 	}
 	// Each hop of a redirect is judged by us before it is made.
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -41,6 +41,8 @@ type transport struct {
 	own    map[string]string
 	origin string
 	limit  int64
+	// answered hears the status of each answer; 0 where none came.
+	answered func(status int)
 
 	requests atomic.Int64
 	bytes    atomic.Int64
@@ -58,8 +60,10 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	t.requests.Add(1)
 	res, err := t.base.RoundTrip(r)
 	if err != nil {
+		t.answered(0)
 		return nil, err
 	}
+	t.answered(res.StatusCode)
 	limit, ok := r.Context().Value(limitKey{}).(int64)
 	if !ok {
 		limit = t.limit

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/docseek/docseek/crawler"
+	"github.com/docseek/docseek/internal/config"
+	"github.com/docseek/docseek/internal/doctor"
+	"github.com/docseek/docseek/search"
+)
+
+func (a *app) doctorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "doctor [URL…]",
+		Short: "Try what is configured, and say what does not work and what to do",
+		Long: `Reads the configuration, writes into the data directory, reads the index, embeds
+a text, reads robots.txt, the start and one page of each source, loads the schema
+of each GraphQL endpoint, and looks at the server from outside under
+server.public_url. Nothing is indexed. The exit code is 1 when a check fails.
+
+With --json it prints {"ok","checks":[{"name","ok","detail","remedy"}]}.`,
+		Example: `  docseek --config docseek.yaml doctor
+  docseek doctor https://docs.example.com/sitemap.xml`,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.doctor(cmd.Context(), args) },
+	}
+}
+
+func (a *app) doctor(ctx context.Context, urls []string) error {
+	c, err := a.configuration(urls)
+	if err != nil {
+		return err
+	}
+	probes, done, err := a.probes(c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	report := doctor.Run(ctx, probes)
+	if a.json {
+		err = a.printJSON(report)
+	} else {
+		err = printReport(a.out, report)
+	}
+	if err == nil && !report.OK {
+		err = &reportedError{errors.New("something does not work")}
+	}
+	return err
+}
+
+// probes are the checks of a configuration; done closes what they opened.
+func (a *app) probes(c config.Config) (probes []doctor.Probe, done func(), _ error) {
+	dir, err := a.dir()
+	if err != nil {
+		return nil, nil, err
+	}
+	silent := slog.New(slog.DiscardHandler) // the report says it all
+	p := a.newParts(c)
+	where := "the index in " + dir
+	if c.Store.Kind != config.Local {
+		where = "the index on " + c.Store.URL
+	}
+	reader, err := crawler.New(crawler.Options{Version: version(), Logger: silent})
+	if err != nil {
+		return nil, nil, err
+	}
+	client := &http.Client{Timeout: 10 * time.Second}
+	probes = []doctor.Probe{
+		{Name: "configuration", Look: func(context.Context) (doctor.Finding, error) {
+			if a.configFile == "" {
+				return doctor.Finding{Detail: "no file: everything has its default"}, nil
+			}
+			return doctor.Finding{Detail: a.configFile + " is fine"}, nil
+		}},
+		doctor.DataDir(dir),
+		doctor.Index(where, func(ctx context.Context) (_ search.Listing, err error) {
+			opened, err := a.assemble(ctx, c)
+			if err != nil {
+				return search.Listing{}, err
+			}
+			defer opened.close(&err)
+			return opened.engine().List(ctx, search.ListQuery{})
+		}),
+		doctor.Embedder(func(ctx context.Context) (string, int, error) {
+			service, err := p.embedder(ctx, nil)
+			if err != nil {
+				return "", 0, err
+			}
+			vector, err := service.EmbedQuery(ctx, "does it work?")
+			if err != nil {
+				return "", 0, err
+			}
+			return p.embedderName(), len(vector), nil
+		}),
+	}
+	for _, s := range c.Sources {
+		probes = append(probes, doctor.Source(reader, s))
+	}
+	var closers []func()
+	for _, g := range c.GraphQL {
+		api, err := newGateway([]config.GraphQL{g}, silent)
+		if err != nil {
+			return nil, nil, err
+		}
+		closers = append(closers, api.Close)
+		probes = append(probes, doctor.Endpoint(g.Name, api))
+	}
+	probes = append(probes, doctor.Listen(c.Server.Listen, client))
+	if c.Server.PublicURL != "" {
+		probes = append(probes, doctor.PublicURL(c.Server.PublicURL, client))
+	}
+	return probes, func() {
+		for _, shut := range closers {
+			shut()
+		}
+	}, nil
+}
+
+// embedderName says which embedder is configured and, of a model that runs here,
+// on which kernel.
+func (p *parts) embedderName() string {
+	c := p.config.Embedder
+	if c.Provider != config.Builtin {
+		return c.Model + " at " + cmp.Or(c.BaseURL, "its provider's address")
+	}
+	model, err := p.builtin()
+	if err != nil {
+		return c.Provider
+	}
+	return c.Provider + " with kernel " + model.Kernel()
+}
+
+func printReport(w io.Writer, r doctor.Report) error {
+	var b strings.Builder
+	for _, c := range r.Checks {
+		mark := "ok  "
+		if !c.OK {
+			mark = "FAIL"
+		}
+		fmt.Fprintf(&b, "%s  %s: %s\n", mark, c.Name, c.Detail)
+		if c.Remedy != "" {
+			fmt.Fprintf(&b, "      → %s\n", c.Remedy)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
