@@ -78,7 +78,7 @@ func answerOf(r graphql.Response) Answer {
 	a := Answer{Data: r.Data, Errors: make([]Fault, 0, len(r.Errors)), Sent: true}
 	throttled := r.Status == http.StatusTooManyRequests
 	for _, e := range r.Errors {
-		f := Fault{Message: cut(e.Message, maxMessage), Path: e.Path, Code: cut(e.Code(), 80), Extensions: kept(e.Extensions)}
+		f := Fault{Message: Cut(e.Message, maxMessage), Path: e.Path, Code: Cut(e.Code(), 80), Extensions: kept(e.Extensions)}
 		if len(e.Locations) > 0 {
 			f.Line, f.Column = e.Locations[0].Line, e.Locations[0].Column
 		}
@@ -140,7 +140,7 @@ func kept(extensions json.RawMessage) json.RawMessage {
 	if len(members) == 0 {
 		return nil
 	}
-	encoded, err := encode(members)
+	encoded, err := Encode(members)
 	if err != nil || len(encoded) > maxExtensions {
 		return nil
 	}

@@ -234,7 +234,7 @@ func intRange(observers *validator.Events, addError validator.AddErrFunc) {
 			return
 		}
 		if _, err := strconv.ParseInt(value.Raw, 10, 32); err != nil {
-			addError(validator.Message("Int cannot represent %s: it is a whole number from -2147483648 to 2147483647.", cut(value.Raw, 40)),
+			addError(validator.Message("Int cannot represent %s: it is a whole number from -2147483648 to 2147483647.", Cut(value.Raw, 40)),
 				core.At(value.Position))
 		}
 	})

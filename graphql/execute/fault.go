@@ -100,7 +100,7 @@ func faultOf(err *gqlerror.Error) Fault {
 		}
 		f.Suggestions = f.Suggestions[:min(len(f.Suggestions), maxSuggestions)]
 	}
-	f.Message = cut(f.Message, maxMessage)
+	f.Message = Cut(f.Message, maxMessage)
 	return f
 }
 
@@ -198,8 +198,8 @@ func shorten(faults []Fault) []Fault {
 	return append(slices.Clone(faults[:maxFaults]), Fault{Message: fmt.Sprintf("and %d more", more)})
 }
 
-// cut shortens a text to a number of characters.
-func cut(s string, n int) string {
+// Cut shortens a text to a number of characters.
+func Cut(s string, n int) string {
 	for i := range s {
 		if n--; n < 0 {
 			return s[:i] + "…"

@@ -22,7 +22,7 @@ func nearest(name string, names []string, least int) []string {
 		name     string
 		distance int
 	}
-	name = strings.ToLower(cut(name, 64))
+	name = strings.ToLower(Cut(name, 64))
 	all := make([]candidate, 0, len(names))
 	for _, other := range names {
 		lower := strings.ToLower(other)

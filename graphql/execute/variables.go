@@ -51,12 +51,12 @@ func Coerce(schema *ast.Schema, operation *ast.OperationDefinition, raw json.Raw
 		if slices.Contains(declared, name) {
 			continue
 		}
-		c.suggest(name, declared, "variables.%s is not declared by %s", cut(name, 80), title(operation))
+		c.suggest(name, declared, "variables.%s is not declared by %s", Cut(name, 80), title(operation))
 	}
 	if len(c.faults) > 0 || len(out) == 0 {
 		return nil, c.all()
 	}
-	encoded, err := encode(out)
+	encoded, err := Encode(out)
 	if err != nil {
 		return nil, faultf("variables: %v", err)
 	}
@@ -65,12 +65,12 @@ func Coerce(schema *ast.Schema, operation *ast.OperationDefinition, raw json.Raw
 
 // object reads variables as they are given.
 func object(raw json.RawMessage) (map[string]any, error) {
-	value, err := decode(raw)
+	value, err := Decode(raw)
 	if err != nil {
 		return nil, fmt.Errorf("must be a JSON object: %w", err)
 	}
 	if text, ok := value.(string); ok {
-		if value, err = decode([]byte(text)); err != nil {
+		if value, err = Decode([]byte(text)); err != nil {
 			return nil, fmt.Errorf("must be a JSON object, or one written as a string: %w", err)
 		}
 	}
@@ -83,8 +83,8 @@ func object(raw json.RawMessage) (map[string]any, error) {
 	return nil, fmt.Errorf("must be a JSON object, got %s", describe(value))
 }
 
-// decode reads one JSON value, numbers as they are written. Nothing is nil.
-func decode(raw []byte) (any, error) {
+// Decode reads one JSON value, numbers as they are written. Nothing is nil.
+func Decode(raw []byte) (any, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil, nil
 	}
@@ -100,8 +100,8 @@ func decode(raw []byte) (any, error) {
 	return value, nil
 }
 
-// encode writes a value as JSON, letters as they are.
-func encode(value any) (json.RawMessage, error) {
+// Encode writes a value as JSON, letters as they are.
+func Encode(value any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -130,7 +130,7 @@ func (c *coercion) suggest(wrong string, names []string, format string, args ...
 		c.more++
 		return
 	}
-	c.faults = append(c.faults, Fault{Message: cut(fmt.Sprintf(format, args...), maxMessage), Suggestions: nearest(wrong, names, anyway)})
+	c.faults = append(c.faults, Fault{Message: Cut(fmt.Sprintf(format, args...), maxMessage), Suggestions: nearest(wrong, names, anyway)})
 }
 
 // all are the faults, of which there may be more than are kept.
@@ -146,7 +146,7 @@ func (c *coercion) value(t *ast.Type, value any, path string) any {
 	c.depth++
 	defer func() { c.depth-- }()
 	if c.depth > maxValueDepth {
-		c.fault("%s nests deeper than %d levels", cut(path, 80), maxValueDepth)
+		c.fault("%s nests deeper than %d levels", Cut(path, 80), maxValueDepth)
 		return nil
 	}
 	switch {
@@ -205,7 +205,7 @@ func (c *coercion) scalar(name string, value any, path string) any {
 			return int64(f) // 1.0, 1e3
 		}
 		if err != nil {
-			c.fault("%s must be Int, a whole number from -2147483648 to 2147483647, got %s", path, cut(number.String(), 40))
+			c.fault("%s must be Int, a whole number from -2147483648 to 2147483647, got %s", path, Cut(number.String(), 40))
 		}
 		return n
 	case "Float":
@@ -284,7 +284,7 @@ func (c *coercion) input(def *ast.Definition, value any, path string) any {
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if !slices.Contains(fields, name) {
-			c.suggest(name, fields, "%s has no field %s", path, cut(name, 80))
+			c.suggest(name, fields, "%s has no field %s", path, Cut(name, 80))
 		}
 	}
 	if def.Directives.ForName("oneOf") != nil {
@@ -311,8 +311,8 @@ func describe(v any) string {
 	case map[string]any:
 		return "an object"
 	case string:
-		return strconv.Quote(cut(v, 40))
+		return strconv.Quote(Cut(v, 40))
 	default:
-		return cut(fmt.Sprint(v), 40)
+		return Cut(fmt.Sprint(v), 40)
 	}
 }
