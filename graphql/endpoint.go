@@ -91,6 +91,8 @@ type EndpointOptions struct {
 	Retry time.Duration
 	// Logger takes what happens; nil means nothing is logged.
 	Logger *slog.Logger
+	// Loaded is called after every load, whether or not it succeeded; it may be nil.
+	Loaded func(context.Context)
 }
 
 // Endpoint holds the present snapshot of one API. Schema and what is made of it
@@ -133,6 +135,9 @@ func (e *Endpoint[T]) Status() Status { return *e.status.Load() }
 // Reload loads the schema and swaps the snapshot. When it fails, the present
 // snapshot stays. Loads are one after the other.
 func (e *Endpoint[T]) Reload(ctx context.Context) error {
+	if e.options.Loaded != nil {
+		defer e.options.Loaded(ctx)
+	}
 	e.loading.Lock()
 	defer e.loading.Unlock()
 	before := e.current.Load()

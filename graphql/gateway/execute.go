@@ -30,7 +30,7 @@ func (g *Gateway) Validate(ctx context.Context, q ValidateQuery) (ValidateAnswer
 	if err != nil {
 		return ValidateAnswer{}, err
 	}
-	s, err := g.snapshot(ctx, e)
+	s, err := g.explored(ctx, e)
 	if err != nil {
 		return ValidateAnswer{}, err
 	}
@@ -69,7 +69,7 @@ func (g *Gateway) Execute(ctx context.Context, q ExecuteQuery) (ExecuteAnswer, e
 	if err != nil {
 		return ExecuteAnswer{}, err
 	}
-	s, err := g.snapshot(ctx, e)
+	s, err := g.explored(ctx, e)
 	if err != nil {
 		return ExecuteAnswer{}, err
 	}

@@ -27,7 +27,7 @@ func (g *Gateway) SearchSchema(ctx context.Context, q SearchQuery) (SearchAnswer
 	if err != nil {
 		return SearchAnswer{}, err
 	}
-	s, err := g.snapshot(ctx, e)
+	s, err := g.explored(ctx, e)
 	if err != nil {
 		return SearchAnswer{}, err
 	}
@@ -57,7 +57,7 @@ func (g *Gateway) InspectType(ctx context.Context, q InspectQuery) (InspectAnswe
 	if err != nil {
 		return InspectAnswer{}, err
 	}
-	s, err := g.snapshot(ctx, e)
+	s, err := g.explored(ctx, e)
 	if err != nil {
 		return InspectAnswer{}, err
 	}

@@ -1,22 +1,27 @@
 // Package gateway puts the GraphQL rooms together: it holds the endpoints that
-// are configured, keeps the schema of each fresh, and answers what agents and
-// the command line ask of them, within what each endpoint's policy allows.
+// are configured, keeps the schema and the operations of each fresh, and answers
+// what agents and the command line ask of them, within what each endpoint's
+// policy allows.
 package gateway
 
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/docseek/docseek/graphql"
 	"github.com/docseek/docseek/graphql/execute"
+	"github.com/docseek/docseek/graphql/operations"
 	"github.com/docseek/docseek/graphql/schemasearch"
 )
 
@@ -43,6 +48,19 @@ type Config struct {
 	Limits execute.Limits
 	// MaxResponse bounds an answer, in decoded bytes; 0 means the client's default.
 	MaxResponse int64
+	// Operations are patterns of the files that the approved operations are in.
+	// "*", "?" and "[…]" stand for characters of a file's or folder's name, "**"
+	// for any number of folders.
+	Operations []string
+	// Persisted says what is sent for an operation.
+	Persisted operations.Persisted
+	// RequireTest publishes an operation file only when its present revision
+	// stands in the lock beside it.
+	RequireTest bool
+	// Strict lets a broken operation refuse the whole reload.
+	Strict bool
+	// Scalars are the JSON Schemas of custom scalars, by their names.
+	Scalars map[string]json.RawMessage
 }
 
 // Options are what all endpoints share.
@@ -55,12 +73,22 @@ type Options struct {
 	// Patience is how long a call waits for a schema that is being loaded for
 	// the first time; 0 means 10 s.
 	Patience time.Duration
+	// AuthProfiles are the credentials that operations may name.
+	AuthProfiles map[string]operations.AuthProfile
+	// Reserved are names that no operation may have: those of other tools.
+	Reserved []string
+	// MaxOperations is how many published operations are warned of; 0 means never.
+	MaxOperations int
 }
 
 // Gateway answers for its endpoints. Its methods may be called concurrently.
 type Gateway struct {
 	endpoints []*endpoint
-	patience  time.Duration
+	options   Options
+
+	updating  sync.Mutex // held while a snapshot is swapped and what is published with it
+	published atomic.Pointer[catalogue]
+	changed   func()
 }
 
 // endpoint is one API at work.
@@ -68,9 +96,14 @@ type endpoint struct {
 	Config
 	schema   *graphql.Endpoint[*schemasearch.Index]
 	executor *execute.Executor
+	runner   *operations.Runner
 	clients  []*graphql.Client
-	tried    chan struct{} // closed when the schema was asked for once
+	tried    chan struct{} // closed when schema and files were read once
 	first    sync.Once
+
+	current    atomic.Pointer[snapshot]
+	report     atomic.Pointer[report]
+	schemaFile atomic.Pointer[os.FileInfo] // as it was looked at last
 }
 
 // New makes a gateway. No schema is loaded until it runs: see [Gateway.Run] and
@@ -79,9 +112,11 @@ func New(configs []Config, o Options) (*Gateway, error) {
 	if o.Log == nil {
 		return nil, errors.New("make a gateway: Log is needed")
 	}
-	g := &Gateway{patience: cmp.Or(max(o.Patience, 0), 10*time.Second)}
+	o.Patience = cmp.Or(max(o.Patience, 0), 10*time.Second)
+	g := &Gateway{options: o}
+	g.published.Store(&catalogue{})
 	for _, c := range configs {
-		e, err := newEndpoint(c, o)
+		e, err := g.newEndpoint(c)
 		if err != nil {
 			return nil, fmt.Errorf("endpoint %s: %w", c.Name, err)
 		}
@@ -90,8 +125,10 @@ func New(configs []Config, o Options) (*Gateway, error) {
 	return g, nil
 }
 
-func newEndpoint(c Config, o Options) (*endpoint, error) {
+func (g *Gateway) newEndpoint(c Config) (*endpoint, error) {
+	o := g.options
 	e := &endpoint{Config: c, tried: make(chan struct{})}
+	e.report.Store(&report{})
 	client := graphql.ClientOptions{
 		URL: c.URL, Headers: c.Headers, Timeout: c.Limits.Timeout, MaxResponse: c.MaxResponse, Transport: o.Transport,
 	}
@@ -116,6 +153,12 @@ func newEndpoint(c Config, o Options) (*endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
+	e.runner, err = operations.NewRunner(operations.RunnerOptions{
+		Caller: caller, URL: c.URL, Persisted: c.Persisted, AuthProfiles: o.AuthProfiles, Limits: c.Limits, Log: o.Log,
+	})
+	if err != nil {
+		return nil, err
+	}
 	shown := schemasearch.Options{Mutations: schemasearch.MutationsMarked}
 	if c.Documents == execute.Write {
 		shown.Mutations = schemasearch.MutationsPlain
@@ -126,11 +169,15 @@ func newEndpoint(c Config, o Options) (*endpoint, error) {
 		}
 		return schemasearch.New(s, shown), nil
 	}
-	e.schema = graphql.NewEndpoint(loader, build, graphql.EndpointOptions{Name: c.Name, Poll: c.Poll, Logger: o.Log})
+	e.schema = graphql.NewEndpoint(loader, build, graphql.EndpointOptions{Name: c.Name, Poll: c.Poll, Logger: o.Log, Loaded: func(ctx context.Context) {
+		_ = g.update(ctx, e) // it is logged, and stands in the report
+		e.first.Do(func() { close(e.tried) })
+	}})
 	return e, nil
 }
 
-// Run loads the schemas and keeps them fresh until ctx ends.
+// Run loads the schemas and keeps them fresh until ctx ends. Changes of files
+// are looked for by [Gateway.Refresh].
 func (g *Gateway) Run(ctx context.Context) {
 	var group sync.WaitGroup
 	for _, e := range g.endpoints {
@@ -151,20 +198,25 @@ func (g *Gateway) Close() {
 	}
 }
 
-// Reload loads all schemas now. What cannot be loaded stays as it was.
+// Reload loads all schemas and operations now. What cannot be loaded stays as it was.
 func (g *Gateway) Reload(ctx context.Context) error {
+	return g.each(func(e *endpoint) error { return e.reload(ctx) })
+}
+
+// each does something on all endpoints at once.
+func (g *Gateway) each(do func(*endpoint) error) error {
 	errs := make([]error, len(g.endpoints))
 	var group sync.WaitGroup
 	for i, e := range g.endpoints {
-		group.Go(func() { errs[i] = e.reload(ctx) })
+		group.Go(func() { errs[i] = do(e) })
 	}
 	group.Wait()
 	return errors.Join(errs...)
 }
 
 func (e *endpoint) reload(ctx context.Context) error {
-	defer e.first.Do(func() { close(e.tried) })
-	return e.schema.Reload(ctx)
+	e.schemaFileChanged() // what is loaded now is no change any more
+	return errors.Join(e.schema.Reload(ctx), e.report.Load().refusal)
 }
 
 // State says whether an endpoint has a schema.
@@ -190,32 +242,37 @@ type Info struct {
 	Introspection string
 	// LoadedAt is when the schema was read; zero where there is none.
 	LoadedAt time.Time
+	// Operations says how its operations do; nil where none are configured.
+	Operations *OperationsInfo
 }
 
 // Endpoints are the endpoints in the order of their configuration.
 func (g *Gateway) Endpoints() []Info {
 	all := make([]Info, len(g.endpoints))
 	for i, e := range g.endpoints {
-		all[i] = e.info()
+		all[i] = g.info(e)
 	}
 	return all
 }
 
-func (e *endpoint) info() Info {
+func (g *Gateway) info(e *endpoint) Info {
 	info := Info{Name: e.Name, Documents: cmp.Or(e.Documents, execute.None), Explore: e.Explore, State: Ready}
-	status, snapshot := e.schema.Status(), e.schema.Snapshot()
+	if len(e.Operations) > 0 {
+		info.Operations = g.operationsInfo(e)
+	}
+	status, schema := e.schema.Status(), e.current.Load().schemaOf()
 	switch {
-	case snapshot == nil && status.Err == nil:
+	case schema == nil && status.Err == nil:
 		info.State = Loading
 		return info
-	case snapshot == nil:
+	case schema == nil:
 		info.State = Unavailable
 		return info
 	case status.Err != nil:
 		info.State = Stale
 	}
-	info.LoadedAt = snapshot.LoadedAt
-	if rung := snapshot.Report.Rung; rung != nil {
+	info.LoadedAt = schema.LoadedAt
+	if rung := schema.Report.Rung; rung != nil {
 		info.Introspection = rung.String()
 	}
 	return info
@@ -250,18 +307,13 @@ func refuse(format string, args ...any) error {
 	return &execute.Error{Kind: execute.Refused, Message: fmt.Sprintf(format, args...)}
 }
 
-// snapshot is an endpoint's schema. While it is loaded for the first time, it
+// explored is an endpoint's schema. While it is loaded for the first time, it
 // is waited for.
-func (g *Gateway) snapshot(ctx context.Context, e *endpoint) (*graphql.Snapshot[*schemasearch.Index], error) {
-	wait := time.NewTimer(g.patience)
-	defer wait.Stop()
-	select {
-	case <-e.tried:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-wait.C:
+func (g *Gateway) explored(ctx context.Context, e *endpoint) (*graphql.Snapshot[*schemasearch.Index], error) {
+	if err := e.settle(ctx, g.options.Patience); err != nil {
+		return nil, err
 	}
-	if s := e.schema.Snapshot(); s != nil {
+	if s := e.current.Load().schemaOf(); s != nil {
 		return s, nil
 	}
 	err := e.schema.Status().Err
@@ -269,4 +321,17 @@ func (g *Gateway) snapshot(ctx context.Context, e *endpoint) (*graphql.Snapshot[
 		return nil, &execute.Error{Kind: execute.Unreachable, Message: fmt.Sprintf("the schema of %s is being loaded: call again in a few seconds", e.Name)}
 	}
 	return nil, &execute.Error{Kind: execute.Unreachable, Message: fmt.Sprintf("the schema of %s is not loaded: %v", e.Name, err), Err: err}
+}
+
+// settle waits until schema and files were read once, but no longer than patience.
+func (e *endpoint) settle(ctx context.Context, patience time.Duration) error {
+	wait := time.NewTimer(patience)
+	defer wait.Stop()
+	select {
+	case <-e.tried:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-wait.C:
+	}
+	return nil
 }
