@@ -19,6 +19,7 @@ import (
 
 	"github.com/docseek/docseek/graphql/gateway"
 	"github.com/docseek/docseek/search"
+	"github.com/docseek/docseek/server/web"
 )
 
 // Bounds on HTTP requests.
@@ -36,7 +37,7 @@ const (
 	readyTimeout = 2 * time.Second
 )
 
-// Handler serves MCP at /mcp, the health routes, and a page on how to connect.
+// Handler serves MCP at /mcp, the health routes, and the web page.
 func (s *Server) Handler() http.Handler { return s.http }
 
 // Serve serves HTTP on the listener until the context is done; then calls under
@@ -69,13 +70,16 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 }
 
 // routes lays out the server's paths.
-func (s *Server) routes(publicURL string) (http.Handler, error) {
-	page, err := newConnectPage(publicURL)
+func (s *Server) routes(opts Options) (http.Handler, error) {
+	page, err := web.New(web.Options{
+		Docs: opts.Docs, Tools: s.shownTools, Progress: opts.Progress,
+		PublicURL: opts.PublicURL, Deadline: s.deadline, Log: s.log,
+	})
 	if err != nil {
 		return nil, err
 	}
 	endpoint := &endpoint{
-		page: page,
+		page: http.HandlerFunc(page.Connect),
 		transport: mcpserver.NewStreamableHTTPServer(s.mcp,
 			mcpserver.WithStateLess(true),
 			mcpserver.WithStreamableHTTPLogger(s.log)),
@@ -83,7 +87,9 @@ func (s *Server) routes(publicURL string) (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", endpoint)
 	mux.Handle("/mcp/{$}", endpoint)
-	mux.Handle("GET /{$}", page)
+	for _, pattern := range web.Patterns() {
+		mux.Handle(pattern, page)
+	}
 	mux.HandleFunc("GET /healthz", s.health)
 	mux.HandleFunc("GET /readyz", s.ready)
 	return mux, nil

@@ -59,7 +59,7 @@ func TestMethods(t *testing.T) {
 		{"GET", "/mcp", "", 405, "POST, OPTIONS", "method not allowed"},
 		{"GET", "/mcp", browser, 200, "", "claude mcp add --transport http docs " + base + "/mcp"},
 		{"GET", "/mcp/", browser, 200, "", "codex mcp add docs --url " + base + "/mcp"},
-		{"GET", "/", "", 200, "", "claude mcp add"},
+		{"GET", "/", "", 200, "", "Search the documentation"},
 		{"HEAD", "/mcp", browser, 200, "", ""},
 		{"HEAD", "/mcp", "", 405, "POST, OPTIONS", ""},
 		{"DELETE", "/mcp", "", 405, "POST, OPTIONS", "method not allowed"},
@@ -86,7 +86,7 @@ func TestPageNamesThePublicURL(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, body := exchange(t, "GET", serve(t, s)+"/", map[string]string{"Host": "mcp.example.com"}, "")
+	response, body := exchange(t, "GET", serve(t, s)+"/connect", map[string]string{"Host": "mcp.example.com"}, "")
 	if !strings.Contains(body, "https://mcp.example.com/mcp") || strings.Contains(body, "127.0.0.1") {
 		t.Errorf("the page names another address:\n%s", body)
 	}

@@ -1,46 +1,25 @@
 package server
 
 import (
-	_ "embed"
-	"fmt"
-	"html/template"
+	"context"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
+
+	"github.com/docseek/docseek/server/web"
 )
 
-//go:embed connect.html
-var connectHTML string
-
-// connectPage tells a person who opened the server in a browser how to connect
-// an agent.
-type connectPage struct {
-	template  *template.Template
-	publicURL string
-}
-
-func newConnectPage(publicURL string) (*connectPage, error) {
-	parsed, err := template.New("connect").Parse(connectHTML)
-	if err != nil {
-		return nil, fmt.Errorf("parse the page: %w", err)
+// shownTools are the tools as the web page shows them, by name.
+func (s *Server) shownTools(context.Context) []web.Tool {
+	var tools []web.Tool
+	for _, t := range s.mcp.ListTools() {
+		tools = append(tools, web.Tool{
+			Name: t.Tool.Name, Title: t.Tool.Title, Description: t.Tool.Description, InputSchema: t.Tool.RawInputSchema,
+		})
 	}
-	return &connectPage{template: parsed, publicURL: strings.TrimRight(publicURL, "/")}, nil
-}
-
-func (p *connectPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	base := p.publicURL
-	if base == "" {
-		base = "http://" + r.Host
-		if r.TLS != nil {
-			base = "https://" + r.Host
-		}
-	}
-	h := w.Header()
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
-	_ = p.template.Execute(w, struct{ URL string }{base + "/mcp"})
+	slices.SortFunc(tools, func(a, b web.Tool) int { return strings.Compare(a.Name, b.Name) })
+	return tools
 }
 
 // wantsHTML reports whether the Accept header asks for a page, as browsers do

@@ -20,6 +20,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"github.com/docseek/docseek/server/middleware"
+	"github.com/docseek/docseek/server/web"
 )
 
 // Options configure a server.
@@ -46,6 +47,8 @@ type Options struct {
 	ConnectorTools bool
 	// Deadline ends a call; 0 means 25 s.
 	Deadline time.Duration
+	// Progress tells the web page of the runs that are on; nil where none ever is.
+	Progress func() []web.Running
 }
 
 // Server is the MCP server. Its methods may be called concurrently.
@@ -97,7 +100,7 @@ func New(opts Options) (*Server, error) {
 	s.addResources()
 	s.addPrompt()
 
-	routes, err := s.routes(opts.PublicURL)
+	routes, err := s.routes(opts)
 	if err != nil {
 		return nil, fmt.Errorf("lay out the routes: %w", err)
 	}

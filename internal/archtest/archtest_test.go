@@ -41,7 +41,7 @@ var arrows = map[string][]string{
 	},
 	"server/auth":       {},
 	"server/middleware": {"server/auth", "internal/obs"},
-	"server/web":        {},
+	"server/web":        {"search", "search/lexical"},
 	"search/rerank":     {"search"},
 	"internal/indexer":  {"crawler", "chunker", "embed", "search", "search/lexical"},
 	"internal/schedule": {},
