@@ -94,7 +94,7 @@ func (r *Runner) Call(ctx context.Context, op *Operation, input json.RawMessage,
 	if err != nil {
 		return Result{Sent: &request}, err
 	}
-	result := op.present(answer)
-	result.Sent, result.Data = &request, answer.Data
+	result := op.mapping.result(answer)
+	result.Sent = &request
 	return result, nil
 }

@@ -7,6 +7,7 @@ package operations
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 
 	"github.com/docseek/docseek/graphql/execute"
 )
@@ -91,4 +92,7 @@ type Operation struct {
 
 	// variables turns arguments into the variables to send, or says why not.
 	variables func(input json.RawMessage) (json.RawMessage, []execute.Fault)
+	// headers are sent with each call.
+	headers http.Header
+	mapping mapping
 }
