@@ -24,6 +24,9 @@ type Guard struct {
 	// call the server. An origin on one of Hosts or on Public, or a loopback origin on a
 	// loopback connection, may call it too.
 	Origins []string
+	// Probes are paths that are asked under any host name on connections from
+	// elsewhere: an orchestrator's probes use the address of the machine.
+	Probes []string
 }
 
 // Wrap answers 403 to a request whose Host or Origin is not allowed, and
@@ -31,7 +34,7 @@ type Guard struct {
 func (g Guard) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		local := onLoopback(r)
-		if !g.hostAllowed(r.Host, local) {
+		if !g.hostAllowed(r.Host, local) && (local || !slices.Contains(g.Probes, r.URL.Path)) {
 			http.Error(w, "forbidden: this server is not reached under the host name of the request; "+
 				"an operator can add it to server.allowed_hosts", http.StatusForbidden)
 			return
