@@ -18,6 +18,10 @@ const leastSecret = 6
 // and are of use in an error.
 var harmless = regexp.MustCompile(`(?i)^(accept.*|content-.*|user-agent)$|version|locale|language|region|tenant`)
 
+// Hide takes the values of headers that were sent in confidence out of a text,
+// in whatever form an endpoint may give them back.
+func Hide(text string, headers http.Header) string { return hider(headers).Replace(text) }
+
 // hider takes the values of headers and of an address's query out of a text,
 // the longest first, since one may begin with another.
 func hider(sent ...map[string][]string) *strings.Replacer {
