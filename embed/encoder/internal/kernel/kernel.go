@@ -15,6 +15,7 @@ import (
 )
 
 //go:generate go run ./asm -out vector_amd64.s -stubs vector_amd64.go -pkg kernel
+//go:generate go run ./asm/neon -out vector_arm64.s -stubs vector_arm64.go
 
 const (
 	// Panel is the number of columns that stand together in a [Matrix].
@@ -42,10 +43,11 @@ type Matrix struct {
 // row i is (value[i][k] − zero[i]) · scale[i]. In which form the values are
 // kept is up to the kernel that wrote them.
 type Rows struct {
-	bytes []uint8
-	words []int16
-	scale []float32
-	zero  []int32
+	bytes  []uint8
+	words  []int16
+	signed []int8
+	scale  []float32
+	zero   []int32
 }
 
 // Kernel is one implementation of the operations. It has no state and is safe

@@ -143,9 +143,12 @@ func TestQuantizeIsExactOnExtremes(t *testing.T) {
 				}
 				for i, level := range want.bytes {
 					var have int
-					if got.words != nil {
+					switch {
+					case got.words != nil:
 						have = int(got.words[i])
-					} else {
+					case got.signed != nil:
+						have = int(got.signed[i]) + 128
+					default:
 						have = int(got.bytes[i])
 					}
 					if have != int(level) {
