@@ -75,7 +75,7 @@ type mapping struct {
 	response jsonPath
 	// output reshapes the value at the response path, or each value of a list
 	// that the path selects; nil leaves it as it is.
-	output []member
+	output []slot
 	// schema is what every result is held to; nil for none.
 	schema *jsonschema.Schema
 	// wrapped says that the result stands under "result" whatever it is.
@@ -83,8 +83,8 @@ type mapping struct {
 	policy  policy
 }
 
-// member is one entry of a reshaped output.
-type member struct {
+// slot is one entry of a reshaped output.
+type slot struct {
 	key  string
 	path jsonPath
 }
@@ -182,13 +182,13 @@ func (m mapping) shape(value any) (any, error) {
 		return nil, nil
 	}
 	out := make(map[string]any, len(m.output))
-	for _, member := range m.output {
-		part, state, err := member.path.get(value)
+	for _, slot := range m.output {
+		part, state, err := slot.path.get(value)
 		if err != nil {
 			return nil, err
 		}
-		if state != Missing || !member.path.definite() {
-			out[member.key] = part
+		if state != Missing || !slot.path.definite() {
+			out[slot.key] = part
 		}
 	}
 	return out, nil
