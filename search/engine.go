@@ -9,6 +9,7 @@ import (
 	"math"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,6 +38,12 @@ type Options struct {
 	Embedder func(fingerprint string) QueryEmbedder
 	// EmbedTimeout bounds the embedding of a query; 0 means DefaultEmbedTimeout.
 	EmbedTimeout time.Duration
+	// Reranker puts the best hits in order; nil leaves them as they are found.
+	Reranker Reranker
+	// RerankTop is how many of the best hits are reranked; 0 means DefaultRerankTop.
+	RerankTop int
+	// RerankTimeout bounds it; 0 means DefaultRerankTimeout.
+	RerankTimeout time.Duration
 	// Sources returns the configured sources: no other is served. Without it all
 	// that the store holds are.
 	Sources func() []docseek.Source
@@ -70,6 +77,8 @@ func NewEngine(store Store, opts Options) *Engine {
 	if opts.EmbedTimeout <= 0 {
 		opts.EmbedTimeout = DefaultEmbedTimeout
 	}
+	opts.RerankTop = cmp.Or(opts.RerankTop, DefaultRerankTop)
+	opts.RerankTimeout = cmp.Or(opts.RerankTimeout, DefaultRerankTimeout)
 	if opts.NextRun == nil {
 		opts.NextRun = func(string) time.Time { return time.Time{} }
 	}
@@ -268,11 +277,6 @@ func (e *Engine) search(ctx context.Context, q Query, at cursor, notes []string)
 		answer.Degraded = len(reasons) > 0
 		answer.Reason = strings.Join(reasons, " ")
 	}
-	plan := planOf(answer.Mode, vectors, q.Filter.Sources)
-	if at.kind != 0 && at.plan != plan {
-		return Answer{}, inputErrorf("what this cursor continues was found in another way than is possible now: search again without it")
-	}
-
 	found, err := e.find(ctx, s.reader, q, answer.Mode, vectors, s.language(q.Filter.Language))
 	if err != nil {
 		return Answer{}, err
@@ -280,6 +284,20 @@ func (e *Engine) search(ctx context.Context, q Query, at cursor, notes []string)
 	kept := found.hits
 	if q.Filter.Version == "" {
 		kept = preferVersions(kept, currentVersions(s.sources))
+	}
+	if e.opts.Reranker != nil && len(kept) > 0 {
+		var reason string
+		kept, reason = e.rerank(ctx, q.Text, kept)
+		if err := ctx.Err(); err != nil {
+			return Answer{}, fmt.Errorf("rerank: %w", err)
+		}
+		answer.Reranked = reason == ""
+		answer.Degraded = answer.Degraded || reason != ""
+		answer.Reason = strings.TrimSpace(answer.Reason + " " + reason)
+	}
+	plan := planOf(answer, vectors, q.Filter.Sources)
+	if at.kind != 0 && at.plan != plan {
+		return Answer{}, inputErrorf("what this cursor continues was found in another way than is possible now: search again without it")
 	}
 	if q.MinScore > 0 {
 		kept = slices.DeleteFunc(slices.Clone(kept), func(h scored) bool { return h.score < q.MinScore })
@@ -312,8 +330,8 @@ func (e *Engine) search(ctx context.Context, q Query, at cursor, notes []string)
 
 // planOf is a digest of how a search is done: what a cursor's answer must have
 // in common with the one before beside the query.
-func planOf(mode Mode, vectors map[string][]float32, sources []string) uint64 {
-	parts := []string{string(mode)}
+func planOf(a Answer, vectors map[string][]float32, sources []string) uint64 {
+	parts := []string{string(a.Mode), strconv.FormatBool(a.Reranked)}
 	for fingerprint := range vectors {
 		parts = append(parts, fingerprint)
 	}

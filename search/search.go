@@ -60,9 +60,12 @@ type Query struct {
 
 // Answer is what a query found. An empty one is no error: Hint says what to try.
 type Answer struct {
-	Mode     Mode          `json:"mode"`
-	Degraded bool          `json:"degraded"`
-	Reason   string        `json:"reason,omitempty"`
+	Mode     Mode   `json:"mode"`
+	Degraded bool   `json:"degraded"`
+	Reason   string `json:"reason,omitempty"`
+	// Reranked says that a reranker put the best of the results in order; their
+	// scores are its own.
+	Reranked bool          `json:"reranked,omitempty"`
 	Results  []docseek.Hit `json:"results"`
 	// Omitted counts the hits that were found and not shown because of MaxChars.
 	Omitted    int    `json:"omitted"`

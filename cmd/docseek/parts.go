@@ -21,6 +21,7 @@ import (
 	"github.com/docseek/docseek/search/lexical"
 	"github.com/docseek/docseek/search/local"
 	"github.com/docseek/docseek/search/qdrant"
+	"github.com/docseek/docseek/search/rerank"
 )
 
 // parts are the rooms put together for one command.
@@ -30,6 +31,8 @@ type parts struct {
 	log     *slog.Logger
 	dir     string
 	builtin func() (*builtin.Model, error)
+	// reranker is nil where none is configured.
+	reranker search.Reranker
 	// nextRun is set by serve, where there is a scheduler.
 	nextRun  func(source string) time.Time
 	interval time.Duration
@@ -56,6 +59,11 @@ func (a *app) assemble(ctx context.Context, c config.Config) (*parts, error) {
 	}
 	p := a.newParts(c)
 	p.store, p.dir = store, dir
+	if r := c.Reranker; r.URL != "" {
+		if p.reranker, err = rerank.New(rerank.Options{URL: r.URL, Model: r.Model, APIKey: r.APIKey.Reveal()}); err != nil {
+			return nil, errors.Join(err, store.Close())
+		}
+	}
 	return p, nil
 }
 
@@ -139,12 +147,15 @@ func (p *parts) newIndexer(ctx context.Context) (*indexer.Indexer, func() error,
 func (p *parts) engine() *search.Engine {
 	load := p.queryEmbedder()
 	return search.NewEngine(p.store, search.Options{
-		Embedder: load,
-		Sources:  p.served(),
-		NextRun:  p.nextRun,
-		Interval: p.interval,
-		Now:      time.Now,
-		Log:      p.log,
+		Embedder:      load,
+		Reranker:      p.reranker,
+		RerankTop:     p.config.Reranker.Top,
+		RerankTimeout: p.config.Reranker.Timeout,
+		Sources:       p.served(),
+		NextRun:       p.nextRun,
+		Interval:      p.interval,
+		Now:           time.Now,
+		Log:           p.log,
 	})
 }
 

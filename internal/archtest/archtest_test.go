@@ -42,7 +42,7 @@ var arrows = map[string][]string{
 	"server/auth":       {},
 	"server/middleware": {"server/auth", "internal/obs"},
 	"server/web":        {"search", "search/lexical"},
-	"search/rerank":     {"search"},
+	"search/rerank":     {},
 	"internal/indexer":  {"crawler", "chunker", "embed", "search", "search/lexical"},
 	"internal/schedule": {},
 	"internal/config":   {},

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/docseek/docseek"
 )
@@ -18,6 +19,8 @@ type Config struct {
 	Schedule string `yaml:"schedule" env:"SCHEDULE"`
 	// Embedder turns text into vectors.
 	Embedder Embedder `yaml:"embedder" envPrefix:"EMBEDDER_"`
+	// Reranker puts the best results in order; without a URL there is none.
+	Reranker Reranker `yaml:"reranker,omitempty" envPrefix:"RERANKER_"`
 	// Store holds the index.
 	Store Store `yaml:"store" envPrefix:"STORE_"`
 	// GraphQL are the GraphQL APIs.
@@ -48,6 +51,19 @@ type Embedder struct {
 	PassagePrefix *string `yaml:"passage_prefix,omitempty" env:"PASSAGE_PREFIX"`
 	// Batch is the most texts in one request; 0 leaves it to the provider's room.
 	Batch int `yaml:"batch,omitempty" env:"BATCH"`
+}
+
+// Reranker is an API that reads query and passage together.
+type Reranker struct {
+	// URL is the whole address that is posted to.
+	URL string `yaml:"url,omitempty" env:"URL"`
+	// Model is the model's name; a server of Text Embeddings Inference needs none.
+	Model  string `yaml:"model,omitempty" env:"MODEL"`
+	APIKey Secret `yaml:"api_key,omitempty" env:"API_KEY"`
+	// Top is how many of the best results are reranked; 0 means 50.
+	Top int `yaml:"top,omitempty" env:"TOP"`
+	// Timeout is after what time the order of the search stands; 0 means 2 s.
+	Timeout time.Duration `yaml:"timeout,omitempty" env:"TIMEOUT"`
 }
 
 // Providers of embeddings.

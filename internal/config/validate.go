@@ -37,6 +37,7 @@ func (c Config) validate() []Fault {
 		}
 	}
 	v.embedder(c.Embedder)
+	v.reranker(c.Reranker)
 	v.store(c.Store)
 	v.graphql(c.GraphQL, c.Server.Auth.On())
 	v.authProfiles(c.AuthProfiles)
@@ -201,6 +202,23 @@ func (v *validator) embedder(e Embedder) {
 	}
 	if e.Batch < 0 || e.Batch > 2048 {
 		v.fault("embedder.batch", "must be 0 to 2048 (got %d)", e.Batch)
+	}
+}
+
+func (v *validator) reranker(r Reranker) {
+	if r.URL == "" {
+		if r != (Reranker{}) {
+			v.fault("reranker.url", "is missing: the whole address, such as https://api.cohere.com/v2/rerank")
+		}
+		return
+	}
+	v.webURL("reranker.url", r.URL)
+	v.noCredential("reranker.url", r.URL)
+	if r.Top < 0 || r.Top > 200 {
+		v.fault("reranker.top", "must be 0 (the default, 50) to 200 (got %d)", r.Top)
+	}
+	if r.Timeout < 0 || r.Timeout > 20*time.Second {
+		v.fault("reranker.timeout", "must be between 0 (the default, 2s) and 20s (got %s)", r.Timeout)
 	}
 }
 
