@@ -67,7 +67,7 @@ func (a *app) demo(ctx context.Context, flags serveFlags) (err error) {
 	fmt.Fprintf(a.err, "The bundled documentation is at %s, the GraphQL API of the same company at %s\n", base, c.GraphQL[0].URL)
 	return a.serve(ctx, c, flags, func(address string) {
 		questions := slices.Concat(demo.Questions()[:2], []string{api.Question})
-		fmt.Fprint(a.err, connectText(address))
+		fmt.Fprint(a.err, welcome(address, c.Server.Auth.TokensFile != ""))
 		fmt.Fprintf(a.err, "Ask it:\n  %s\n\n", strings.Join(questions, "\n  "))
 		fmt.Fprintf(a.err, "Or ask the index from another terminal:\n  docseek --data-dir %s search %q\n\n", a.dataDir, questions[0])
 		fmt.Fprintf(a.err, "The documentation is at %s/ in a browser. Ctrl-C ends the demo.\n", base)

@@ -22,6 +22,7 @@ import (
 	"github.com/docseek/docseek/internal/schedule"
 	"github.com/docseek/docseek/search"
 	"github.com/docseek/docseek/server"
+	"github.com/docseek/docseek/server/web"
 )
 
 type serveFlags struct {
@@ -94,6 +95,8 @@ func (a *app) serve(ctx context.Context, c config.Config, flags serveFlags, read
 		Docs: p.engine(), Version: version(), Log: a.log, PublicURL: c.Server.PublicURL,
 		AllowedHosts: c.Server.AllowedHosts, AllowedOrigins: c.Server.AllowedOrigins,
 	}
+	var board web.Board
+	options.Progress = board.Progress
 	var apis *gateway.Gateway
 	if len(c.GraphQL) > 0 {
 		if apis, err = newGateway(c.GraphQL, a.log); err != nil {
@@ -143,7 +146,7 @@ func (a *app) serve(ctx context.Context, c config.Config, flags serveFlags, read
 		})
 	}
 	if !plan.Off() && len(sources) > 0 {
-		runs := &runner{parts: p}
+		runs := &runner{parts: p, board: &board}
 		defer func() { err = errors.Join(err, runs.close()) }()
 		jobs, indexed := a.jobs(runs, sources)
 		group.Go(func() error {
@@ -164,7 +167,7 @@ func (a *app) serve(ctx context.Context, c config.Config, flags serveFlags, read
 		a.log.Warn("the index is empty and there is no source to index; give a URL or a configuration")
 	}
 	if !flags.stdio && ready == nil {
-		fmt.Fprint(a.err, connectText(address))
+		fmt.Fprint(a.err, welcome(address, c.Server.Auth.TokensFile != ""))
 	}
 	return group.Wait()
 }
@@ -191,6 +194,8 @@ func (a *app) reserveStdout() io.Writer {
 // due, so that a server whose embedder is away serves meanwhile.
 type runner struct {
 	*parts
+	// board shows the runs that are on.
+	board      *web.Board
 	indexer    *indexer.Indexer
 	closeCache func() error
 }
@@ -283,7 +288,12 @@ func (a *app) jobs(runs *runner, sources []docseek.Source) ([]schedule.Job, <-ch
 func (a *app) scheduledRun(ctx context.Context, runs *runner, s docseek.Source) error {
 	progress := a.progress(s.Name)
 	defer progress.done()
-	report, err := runs.run(ctx, s, indexer.Options{Progress: progress.update})
+	runs.board.Start(s.Name, time.Now())
+	defer runs.board.End(s.Name)
+	report, err := runs.run(ctx, s, indexer.Options{Progress: func(now indexer.Progress) {
+		progress.update(now)
+		runs.board.Update(s.Name, string(now.Stage), now.Done, now.Total)
+	}})
 	if err != nil {
 		return err
 	}
