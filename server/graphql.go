@@ -10,13 +10,19 @@ import (
 
 	"github.com/docseek/docseek/graphql/execute"
 	"github.com/docseek/docseek/graphql/gateway"
+	"github.com/docseek/docseek/graphql/operations"
 	"github.com/docseek/docseek/graphql/schemasearch"
 )
 
 // GraphQL answers the GraphQL tools; [gateway.Gateway] is one. Which tools there
-// are follows from what its endpoints allow.
+// are follows from what its endpoints allow, and from the operations that are
+// published.
 type GraphQL interface {
 	Endpoints() []gateway.Info
+	Operations() []*operations.Operation
+	OnChange(func())
+	Settle(context.Context) error
+	Call(context.Context, gateway.OperationCall) (operations.Result, error)
 	SearchSchema(context.Context, gateway.SearchQuery) (gateway.SearchAnswer, error)
 	InspectType(context.Context, gateway.InspectQuery) (gateway.InspectAnswer, error)
 	Validate(context.Context, gateway.ValidateQuery) (gateway.ValidateAnswer, error)

@@ -645,7 +645,7 @@ func TestWholeCatalogueIsCheap(t *testing.T) {
 			t.Errorf("documents %s: tools/list costs %d tokens, want at most %d", policy, n, most)
 		}
 	}
-	if text := instructions(append(docsTools(&library{}), graphqlTools(newGateway(t, bank(url)))...)); len(text) > 2048 {
+	if text := instructions(append(docsTools(&library{}), graphqlTools(newGateway(t, bank(url)))...), true); len(text) > 2048 {
 		t.Errorf("the instructions have %d bytes, clients cut them at 2048", len(text))
 	}
 }

@@ -604,7 +604,8 @@ func TestProgressOverHTTP(t *testing.T) {
 		reportProgress(ctx, "nearly there")
 		return answer{structured: struct{}{}, text: "done"}, nil
 	}
-	if err := s.register([]tool{work}); err != nil {
+	s.builtin = append(s.builtin, work)
+	if err := s.publish(); err != nil {
 		t.Fatal(err)
 	}
 	base := serve(t, s)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/docseek/docseek/graphql/execute"
 	"github.com/docseek/docseek/graphql/gateway"
+	"github.com/docseek/docseek/graphql/operations"
 )
 
 // The reference of the tools is made from what they are, so that it is right:
@@ -57,6 +58,14 @@ func TestReference(t *testing.T) {
 type endpoints []gateway.Info
 
 func (e endpoints) Endpoints() []gateway.Info { return e }
+
+func (endpoints) Operations() []*operations.Operation { return nil }
+func (endpoints) OnChange(func())                     {}
+func (endpoints) Settle(context.Context) error        { return nil }
+
+func (endpoints) Call(context.Context, gateway.OperationCall) (operations.Result, error) {
+	return operations.Result{}, errors.New("not asked here")
+}
 
 func (endpoints) SearchSchema(context.Context, gateway.SearchQuery) (gateway.SearchAnswer, error) {
 	return gateway.SearchAnswer{}, errors.New("not asked here")

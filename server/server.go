@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -59,6 +60,9 @@ type Server struct {
 	deadline time.Duration
 	mcp      *mcpserver.MCPServer
 	http     http.Handler
+	// builtin are the tools that are always there, tools all of the moment.
+	builtin []tool
+	tools   atomic.Pointer[map[string]tool]
 }
 
 // cacheFor is how long a client may keep a list or a page without asking
@@ -74,19 +78,19 @@ func New(opts Options) (*Server, error) {
 	if s.deadline == 0 {
 		s.deadline = defaultDeadline
 	}
-	tools := docsTools(opts.Docs)
+	s.builtin = docsTools(opts.Docs)
 	if opts.GraphQL != nil {
-		tools = append(tools, graphqlTools(opts.GraphQL)...)
+		s.builtin = append(s.builtin, graphqlTools(opts.GraphQL)...)
 	}
 	if opts.ConnectorTools {
-		tools = append(tools, connectorTools(opts.Docs)...)
+		s.builtin = append(s.builtin, connectorTools(opts.Docs)...)
 	}
 	s.mcp = mcpserver.NewMCPServer("docseek", cmp.Or(opts.Version, "unknown"),
-		mcpserver.WithHooks(&mcpserver.Hooks{}),
+		mcpserver.WithHooks(s.hooks()),
 		mcpserver.WithTitle("Documentation search"),
-		mcpserver.WithInstructions(instructions(tools)),
-		// Nothing here changes while the server runs, so nothing is announced.
-		mcpserver.WithToolCapabilities(false),
+		mcpserver.WithInstructions(instructions(s.builtin, s.hasOperations())),
+		// Only the tools of operations change while the server runs.
+		mcpserver.WithToolCapabilities(s.hasOperations()),
 		mcpserver.WithResourceCapabilities(false, false),
 		mcpserver.WithPromptCapabilities(false),
 		mcpserver.WithCompletions(),
@@ -94,8 +98,11 @@ func New(opts Options) (*Server, error) {
 		mcpserver.WithResourceCompletionProvider(completions{s}),
 		mcpserver.WithCacheHints(cacheFor.Milliseconds(), mcp.CacheScopePrivate),
 	)
-	if err := s.register(tools); err != nil {
+	if err := s.publish(); err != nil {
 		return nil, err
+	}
+	if s.hasOperations() {
+		s.graphql.OnChange(s.republish)
 	}
 	s.addResources()
 	s.addPrompt()

@@ -42,10 +42,19 @@ type tool struct {
 	writes    bool
 	openWorld bool
 	call      func(context.Context, arguments) (answer, error)
+	// callRaw, where not nil, is called instead of call, with the arguments as
+	// they came: it holds them to inputSchema, which is shown instead of input.
+	callRaw     func(context.Context, json.RawMessage) (answer, error)
+	inputSchema json.RawMessage
+	// endpoint is the GraphQL API that an operation's tool calls; empty for
+	// other tools.
+	endpoint string
 }
 
 // answer is one result in its two forms, which hold the same facts.
 type answer struct {
+	// structured is nil where a call failed and the tool's output schema has no
+	// room for why.
 	structured any
 	text       string
 	// failed says that the call did what it was asked to, and what it asked
@@ -53,33 +62,46 @@ type answer struct {
 	failed bool
 }
 
-// register publishes the tools. One that does not write answers the same to the
-// same question while what it asks stays.
-func (s *Server) register(tools []tool) error {
-	for _, t := range tools {
-		input, err := t.input.MarshalJSON()
+// registered are tools as mcp-go takes them. One that does not write answers the
+// same to the same question while what it asks stays.
+func (s *Server) registered(tools []tool) ([]mcpserver.ServerTool, error) {
+	all := make([]mcpserver.ServerTool, len(tools))
+	for i, t := range tools {
+		described, err := t.described()
 		if err != nil {
-			return fmt.Errorf("encode the input schema of %s: %w", t.name, err)
+			return nil, err
 		}
-		described := mcp.Tool{
-			Name:            t.name,
-			Title:           t.title,
-			Description:     t.description,
-			RawInputSchema:  input,
-			RawOutputSchema: t.output,
-			Annotations: mcp.ToolAnnotation{
-				ReadOnlyHint:    new(!t.writes),
-				DestructiveHint: new(t.writes),
-				IdempotentHint:  new(!t.writes),
-				OpenWorldHint:   new(t.openWorld),
-			},
-		}
-		if t.maxResultChars > 0 {
-			described.Meta = mcp.NewMetaFromMap(map[string]any{"anthropic/maxResultSizeChars": t.maxResultChars})
-		}
-		s.mcp.AddTool(described, s.handler(t))
+		all[i] = mcpserver.ServerTool{Tool: described, Handler: s.handler(t)}
 	}
-	return nil
+	return all, nil
+}
+
+// described is the tool as clients are shown it.
+func (t tool) described() (mcp.Tool, error) {
+	input := t.inputSchema
+	if input == nil {
+		var err error
+		if input, err = t.input.MarshalJSON(); err != nil {
+			return mcp.Tool{}, fmt.Errorf("encode the input schema of %s: %w", t.name, err)
+		}
+	}
+	described := mcp.Tool{
+		Name:            t.name,
+		Title:           t.title,
+		Description:     t.description,
+		RawInputSchema:  input,
+		RawOutputSchema: t.output,
+		Annotations: mcp.ToolAnnotation{
+			ReadOnlyHint:    new(!t.writes),
+			DestructiveHint: new(t.writes),
+			IdempotentHint:  new(!t.writes),
+			OpenWorldHint:   new(t.openWorld),
+		},
+	}
+	if t.maxResultChars > 0 {
+		described.Meta = mcp.NewMetaFromMap(map[string]any{"anthropic/maxResultSizeChars": t.maxResultChars})
+	}
+	return described, nil
 }
 
 // handler runs calls of the tool. Whatever goes wrong, a panic included, becomes
@@ -116,7 +138,7 @@ func (s *Server) run(ctx context.Context, t tool, request mcp.CallToolRequest) (
 	if request.Params.RawArguments == nil {
 		raw = request.Params.Arguments
 	}
-	args, err := parseArguments(t.input, raw)
+	call, err := t.prepare(raw)
 	if err != nil {
 		return "invalid", failed(err.Error())
 	}
@@ -124,10 +146,13 @@ func (s *Server) run(ctx context.Context, t tool, request mcp.CallToolRequest) (
 	defer cancel()
 	progress := s.startProgress(ctx, request.Params.Meta)
 	defer progress.stop(ctx)
-	got, err := t.call(withCallerHeader(progress.context(ctx), request.Header), args)
+	got, err := call(withCallerHeader(progress.context(ctx), request.Header))
 	if err != nil {
 		outcome, sentence := s.explain(ctx, t.name, err)
 		return outcome, failed(sentence)
+	}
+	if got.structured == nil {
+		return "failed", failed(got.text)
 	}
 	structured, err := json.Marshal(got.structured)
 	if err != nil {
@@ -146,6 +171,23 @@ func (s *Server) run(ctx context.Context, t tool, request mcp.CallToolRequest) (
 		StructuredContent: json.RawMessage(structured),
 		IsError:           got.failed,
 	}
+}
+
+// prepare is the call with its arguments, which are put right and checked.
+func (t tool) prepare(raw any) (func(context.Context) (answer, error), error) {
+	if t.callRaw == nil {
+		args, err := parseArguments(t.input, raw)
+		return func(ctx context.Context) (answer, error) { return t.call(ctx, args) }, err
+	}
+	value, err := decodeArguments(raw)
+	if err != nil {
+		return nil, err
+	}
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("read the arguments: %w", err)
+	}
+	return func(ctx context.Context) (answer, error) { return t.callRaw(ctx, encoded) }, nil
 }
 
 // failed is an error that the model reads, of a call that has no answer. It has

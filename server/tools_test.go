@@ -145,7 +145,7 @@ func TestCatalogue(t *testing.T) {
 			}
 		}
 	}
-	if text := instructions(docsTools(&library{})); len(text) > 2048 {
+	if text := instructions(docsTools(&library{}), true); len(text) > 2048 {
 		t.Errorf("the instructions have %d bytes, clients cut them at 2048", len(text))
 	}
 }
@@ -169,13 +169,13 @@ func TestCatalogueIsCheap(t *testing.T) {
 
 func TestInstructionsNameOnlyToolsThatAreOn(t *testing.T) {
 	tools := docsTools(&library{})
-	all := instructions(tools)
+	all := instructions(tools, false)
 	for i, tool := range tools {
 		if !strings.Contains(all, tool.name) {
 			t.Errorf("%s is not in the instructions", tool.name)
 		}
 		without := slices.Delete(slices.Clone(tools), i, i+1)
-		if strings.Contains(instructions(without), tool.name+" ") {
+		if strings.Contains(instructions(without, false), tool.name+" ") {
 			t.Errorf("%s is off and still in the instructions", tool.name)
 		}
 	}

@@ -1,0 +1,177 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+
+	"github.com/docseek/docseek/graphql/execute"
+	"github.com/docseek/docseek/graphql/gateway"
+	"github.com/docseek/docseek/graphql/operations"
+)
+
+// BuiltinTools are the names of the tools that the server has by itself, or can
+// have: no operation may be called so.
+func BuiltinTools() []string {
+	everything := slices.Concat(docsTools(nil), connectorTools(nil), []tool{
+		searchSchemaTool(nil, nil), inspectTypeTool(nil, nil), validateTool(nil, nil), executeTool(nil, nil, nil),
+	})
+	names := make([]string, len(everything))
+	for i, t := range everything {
+		names[i] = t.name
+	}
+	return names
+}
+
+// publish replaces the tools: the built-in ones with those of the operations
+// that are published now. Calls under way keep the tool that they are of.
+func (s *Server) publish() error {
+	tools := slices.Clone(s.builtin)
+	if s.graphql != nil {
+		for _, o := range s.graphql.Operations() {
+			tools = append(tools, operationTool(s.graphql, o))
+		}
+	}
+	all, err := s.registered(tools)
+	if err != nil {
+		return err
+	}
+	byName := make(map[string]tool, len(tools))
+	for _, t := range tools {
+		byName[t.name] = t
+	}
+	s.tools.Store(&byName)
+	s.mcp.SetTools(all...)
+	return nil
+}
+
+// republish is publish for operations that changed.
+func (s *Server) republish() {
+	if err := s.publish(); err != nil {
+		s.log.LogAttrs(context.Background(), slog.LevelError, "tools not replaced", slog.Any("error", err))
+	}
+}
+
+// hasOperations reports whether operations are configured; there may be none yet.
+func (s *Server) hasOperations() bool {
+	return slices.ContainsFunc(s.endpoints(), func(e gateway.Info) bool { return e.Operations != nil })
+}
+
+func (s *Server) hooks() *mcpserver.Hooks {
+	h := &mcpserver.Hooks{}
+	h.AddBeforeListTools(s.settle)
+	h.AddAfterInitialize(s.initialized)
+	return h
+}
+
+// initialized takes the promise to announce changes back where it cannot be
+// kept: over HTTP, clients of revisions before 2026-07-28 would be told by a
+// session, and there are none.
+func (s *Server) initialized(ctx context.Context, _ any, _ *mcp.InitializeRequest, result *mcp.InitializeResult) {
+	if _, lasting := mcpserver.ClientSessionFromContext(ctx).(*stdioSession); !lasting && result.Capabilities.Tools != nil {
+		result.Capabilities.Tools.ListChanged = false
+	}
+}
+
+// settle lets a client that asks for the tools right after the start see those
+// of the operations too.
+func (s *Server) settle(ctx context.Context, _ any, _ *mcp.ListToolsRequest) {
+	if s.graphql != nil {
+		_ = s.graphql.Settle(ctx) // whoever does not wait any more gets what there is
+	}
+}
+
+func operationTool(api GraphQL, o *operations.Operation) tool {
+	return tool{
+		name: o.Name, title: operationTitle(o.Name), description: o.Description,
+		inputSchema: o.Input, output: o.Output,
+		writes: o.Type == operations.Mutation, openWorld: true,
+		endpoint: o.Endpoint,
+		callRaw: func(ctx context.Context, input json.RawMessage) (answer, error) {
+			got, err := api.Call(ctx, gateway.OperationCall{Name: o.Name, Input: input, Header: callerHeader(ctx)})
+			if err != nil {
+				return answer{}, err
+			}
+			return operationAnswer(o, got)
+		},
+	}
+}
+
+// operationTitle makes a title of a tool's name.
+func operationTitle(name string) string {
+	words := strings.ReplaceAll(name, "_", " ")
+	return strings.ToUpper(words[:1]) + words[1:]
+}
+
+// operationAnswer is a result in both forms. Where the operation has no output
+// schema, what is said beside the result stands under "errors" and "hint".
+func operationAnswer(o *operations.Operation, got operations.Result) (answer, error) {
+	object := got.Object()
+	if size := len(object); size > maxDataBytes {
+		object = nil
+		got.State = operations.Failed
+		got.Errors = append(slices.Clip(got.Errors), execute.Fault{Message: fmt.Sprintf(
+			"the operation was executed, and its result has %d bytes, more than fits an answer: ask for smaller pages", size)})
+	}
+	a := answer{text: operationText(object, got), failed: got.Failed()}
+	switch {
+	case a.failed && o.Output != nil: // no structured form: see answer
+	case !a.failed && (o.Output != nil || len(got.Errors) == 0 && got.Hint == ""):
+		a.structured = object
+	default:
+		members := map[string]json.RawMessage{}
+		if object != nil {
+			if err := json.Unmarshal(object, &members); err != nil {
+				return answer{}, fmt.Errorf("read the result of %s: %w", o.Name, err)
+			}
+		}
+		said, err := membersOf(got.Errors, got.Hint)
+		if err != nil {
+			return answer{}, fmt.Errorf("encode what is wrong with %s: %w", o.Name, err)
+		}
+		maps.Copy(said, members) // a member of the result is never replaced
+		a.structured = said
+	}
+	return a, nil
+}
+
+// membersOf are the members of an answer that say what is wrong.
+func membersOf(faults []execute.Fault, hint string) (map[string]json.RawMessage, error) {
+	encoded, err := json.Marshal(struct {
+		Errors []execute.Fault `json:"errors,omitempty"`
+		Hint   string          `json:"hint,omitempty"`
+	}{faults, hint})
+	if err != nil {
+		return nil, err
+	}
+	members := map[string]json.RawMessage{}
+	return members, json.Unmarshal(encoded, &members)
+}
+
+// operationText has the result as JSON, and what is wrong.
+func operationText(object json.RawMessage, got operations.Result) string {
+	var b strings.Builder
+	if object != nil {
+		var compact bytes.Buffer
+		if json.Compact(&compact, object) == nil {
+			b.Write(compact.Bytes())
+			b.WriteByte('\n')
+		}
+	}
+	if len(got.Errors) > 0 {
+		b.WriteString("errors:\n")
+		faultsText(&b, got.Errors)
+	}
+	if got.Hint != "" {
+		b.WriteString(got.Hint + "\n")
+	}
+	return b.String()
+}
