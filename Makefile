@@ -7,7 +7,7 @@ SHARED := ../shared
 
 .PHONY: help
 help: ## Show the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 .PHONY: build
 build: ## Build ./docseek
@@ -45,6 +45,10 @@ generated: ## Generated files are what their generators make, and go.mod is tidy
 cross: ## Build for every platform
 	@for p in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64; do \
 	  CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -o /dev/null ./cmd/docseek || { echo "$$p does not build"; exit 1; }; done
+
+.PHONY: arm64
+arm64: ## The kernels for arm64 in an emulator, with and without dot products
+	scripts/arm64.sh
 
 .PHONY: conformance
 conformance: build ## The official MCP clients and conformance suite against the binary
