@@ -110,7 +110,7 @@ func (e *Executor) Validate(schema *ast.Schema, text string) Validation {
 		return v
 	}
 	for _, operation := range d.tree.Operations {
-		if err := e.allow(d, operation); err != nil {
+		if err := e.allow(d, operation, false); err != nil {
 			v.Note = err.Error()
 			break
 		}
@@ -173,6 +173,8 @@ type Query struct {
 	// Header is sent with the request; of a caller's headers, only those that
 	// may be sent on belong in it.
 	Header http.Header
+	// ReadOnly refuses mutations whatever the policy says: this caller may not.
+	ReadOnly bool
 }
 
 // Answer is what an execution gave.
@@ -208,7 +210,7 @@ func (e *Executor) Execute(ctx context.Context, schema *ast.Schema, q Query) (An
 	if err != nil {
 		return Answer{}, err
 	}
-	if err := e.allow(d, operation); err != nil {
+	if err := e.allow(d, operation, q.ReadOnly); err != nil {
 		return Answer{}, err
 	}
 	if faults := d.validate(schema); len(faults) > 0 {
@@ -229,11 +231,15 @@ func (e *Executor) Execute(ctx context.Context, schema *ast.Schema, q Query) (An
 
 // allow holds a document to the policy. Where only queries are allowed, no
 // other operation may stand in the document at all.
-func (e *Executor) allow(d document, selected *ast.OperationDefinition) error {
-	if e.options.Policy == Read {
+func (e *Executor) allow(d document, selected *ast.OperationDefinition, readOnly bool) error {
+	if readOnly || e.options.Policy == Read {
 		for _, operation := range d.tree.Operations {
-			if operation.Operation == ast.Mutation {
+			switch {
+			case operation.Operation != ast.Mutation:
+			case e.options.Policy == Read:
 				return refuse("%s is not executed: only queries are allowed here (documents: read)", title(operation))
+			default:
+				return refuse("%s is not executed: the caller may run queries only", title(operation))
 			}
 		}
 	}

@@ -52,6 +52,8 @@ type ExecuteQuery struct {
 	// Header is that of the caller's request; what of it is sent on, the
 	// endpoint's configuration says.
 	Header http.Header
+	// ReadOnly refuses mutations whatever the endpoint allows.
+	ReadOnly bool
 }
 
 // ExecuteAnswer is what an execution gave.
@@ -75,6 +77,7 @@ func (g *Gateway) Execute(ctx context.Context, q ExecuteQuery) (ExecuteAnswer, e
 	}
 	answer, err := e.executor.Execute(ctx, s.Schema.AST(), execute.Query{
 		Document: q.Document, OperationName: q.OperationName, Variables: q.Variables, Header: e.forwarded(q.Header),
+		ReadOnly: q.ReadOnly,
 	})
 	if err != nil {
 		return ExecuteAnswer{}, err

@@ -81,6 +81,16 @@ func TestPolicy(t *testing.T) {
 			_, err := g.Execute(t.Context(), gateway.ExecuteQuery{Document: `mutation { cancelPayout(id: "x") { __typename } }`})
 			return err
 		},
+		"query of a caller that may only read": func(g *gateway.Gateway) error {
+			_, err := g.Execute(t.Context(), gateway.ExecuteQuery{Document: "{ accounts { id } }", ReadOnly: true})
+			return err
+		},
+		"a change by it": func(g *gateway.Gateway) error {
+			_, err := g.Execute(t.Context(), gateway.ExecuteQuery{
+				Document: `query a { accounts { id } } mutation b { cancelPayout(id: "x") { __typename } }`, OperationName: "a", ReadOnly: true,
+			})
+			return err
+		},
 	}
 	for _, test := range []struct {
 		documents execute.Policy
@@ -89,10 +99,10 @@ func TestPolicy(t *testing.T) {
 	}{
 		{"", false, ""},
 		{execute.None, true, "search inspect validate"},
-		{execute.Read, false, "validate execute"},
-		{execute.Read, true, "search inspect validate execute"},
-		{execute.Write, false, "validate execute mutate"},
-		{execute.Write, true, "search inspect validate execute mutate"},
+		{execute.Read, false, "validate execute query of a caller that may only read"},
+		{execute.Read, true, "search inspect validate execute query of a caller that may only read"},
+		{execute.Write, false, "validate execute mutate query of a caller that may only read"},
+		{execute.Write, true, "search inspect validate execute mutate query of a caller that may only read"},
 	} {
 		g := open(t, quiet(), gateway.Config{Name: "bank", URL: url, Documents: test.documents, Explore: test.explore})
 		if err := g.Reload(t.Context()); err != nil {
