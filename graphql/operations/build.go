@@ -21,9 +21,27 @@ type tool struct {
 func Build(set Set) (persistedDocuments, tools []byte) {
 	list := []tool{}
 	for _, o := range set.Published() {
-		list = append(list, tool{o.Name, o.Description, o.Type, o.OperationName, o.ID, o.Input})
+		list = append(list, toolOf(o))
 	}
 	return indented(set.Documents), indented(list)
+}
+
+func toolOf(o *Operation) tool {
+	return tool{o.Name, o.Description, o.Type, o.OperationName, o.ID, o.Input}
+}
+
+// ApolloManifest writes the documents of a set down in the form of Apollo's
+// persisted query manifests.
+func ApolloManifest(set Set) []byte {
+	m := apolloManifest{Format: apolloFormat, Version: 1, Operations: []apolloOperation{}}
+	written := map[string]bool{}
+	for _, o := range set.Operations {
+		if _, ours := set.Documents[o.ID]; ours && !written[o.ID] {
+			written[o.ID] = true
+			m.Operations = append(m.Operations, apolloOperation{o.ID, o.OperationName, o.Type, o.Document})
+		}
+	}
+	return indented(m)
 }
 
 // apolloFormat names the form of a manifest that Apollo's tools publish.

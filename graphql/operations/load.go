@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/docseek/docseek/graphql"
 	"github.com/docseek/docseek/graphql/execute"
@@ -73,6 +76,9 @@ type Set struct {
 	// Documents are the exact texts of all valid operations by their ids, those
 	// with exclude: true included.
 	Documents map[string]string
+
+	schema *ast.Schema
+	limits execute.Limits
 }
 
 // Published are the operations that are tools, sorted by name.
@@ -84,7 +90,18 @@ func (s Set) Published() []*Operation {
 // fault, and is not published. The order of the files does not matter.
 func Load(o Options) Set {
 	o.MaxName = cmp.Or(max(o.MaxName, 0), DefaultMaxName)
-	l := loader{Options: o}
+	l := loader{
+		Options: o, scalars: map[string]*scalar{}, fragments: map[string][]*ast.FragmentDefinition{},
+		broken: map[*Operation]bool{}, published: map[string]persisted{}, unmapped: map[string][]string{},
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Scalars)) {
+		s, err := newScalar(name, o.Scalars[name])
+		if err != nil {
+			l.fault(Place{File: "configuration"}, "", "scalars: %s: %v", name, err)
+			continue
+		}
+		l.scalars[name] = s
+	}
 	for i, f := range l.files() {
 		if i == maxFiles {
 			l.fault(Place{File: f.Path}, "", "more than %d files are not read", maxFiles)
@@ -92,15 +109,41 @@ func Load(o Options) Set {
 		}
 		l.read(f)
 	}
+	l.annotated()
+	l.clashes()
+	for _, name := range slices.Sorted(maps.Keys(l.unmapped)) {
+		l.warn(Place{File: "configuration"}, "", "the scalar %s of %s is described nowhere, so its values are not checked: add it under scalars",
+			name, strings.Join(l.unmapped[name], ", "))
+	}
 	return l.set()
 }
 
 // loader collects what the files hold.
 type loader struct {
 	Options
+	scalars map[string]*scalar
+	marked  []*marked
+	// fragments are those of all documents by name. Where there are several, they
+	// differ.
+	fragments  map[string][]*ast.FragmentDefinition
 	operations []*Operation
-	faults     []Fault
-	warnings   []Fault
+	broken     map[*Operation]bool
+	// published are persisted documents of others, by what they are worth: see
+	// [printed].
+	published map[string]persisted
+	// unmapped are the operations that need a custom scalar of which nothing is
+	// known, by the scalar's name.
+	unmapped map[string][]string
+	faults   []Fault
+	warnings []Fault
+}
+
+// tree is the schema; nil where none is known.
+func (l *loader) tree() *ast.Schema {
+	if l.Schema == nil {
+		return nil
+	}
+	return l.Schema.AST()
 }
 
 // files are the files by path, each once.
@@ -114,34 +157,93 @@ func (l *loader) fault(at Place, operation, format string, args ...any) {
 	l.faults = append(l.faults, Fault{Place: at, Operation: operation, Message: fmt.Sprintf(format, args...)})
 }
 
+func (l *loader) warn(at Place, operation, format string, args ...any) {
+	l.warnings = append(l.warnings, Fault{Place: at, Operation: operation, Message: fmt.Sprintf(format, args...)})
+}
+
 func (l *loader) read(f File) {
-	if len(f.Text) > maxFileBytes {
+	kind := strings.ToLower(path.Ext(f.Path))
+	if len(f.Text) > maxFileBytes && kind != ".json" {
 		l.fault(Place{File: f.Path}, "", "the file has %d bytes; at most %d are read", len(f.Text), maxFileBytes)
 		return
 	}
-	switch strings.ToLower(path.Ext(f.Path)) {
+	switch kind {
+	case ".graphql", ".gql":
+		l.document(f)
 	case ".yaml", ".yml":
-		operation, faults := loadFile(f, l.Options)
-		l.faults = append(l.faults, faults...)
-		if operation != nil {
-			l.operations = append(l.operations, operation)
-		}
+		l.add(loadFile(f, l.Options))
+	case ".json":
+		l.manifest(f)
 	default:
 		l.fault(Place{File: f.Path}, "", "the name does not say what the file holds: it must end in .graphql, .gql, .yaml, .yml or .json")
 	}
 }
 
+// add keeps an operation with what is wrong with it. One that is broken is no
+// tool, and its document is none of the set's.
+func (l *loader) add(o *Operation, faults []Fault) {
+	l.faults = append(l.faults, faults...)
+	if o == nil {
+		return
+	}
+	l.operations = append(l.operations, o)
+	if len(faults) > 0 {
+		l.broken[o] = true
+		if o.Withheld != excluded {
+			o.Withheld = faults[0].Message
+		}
+	}
+}
+
+// clashes finds tools of the same name. None of them is published.
+func (l *loader) clashes() {
+	named := map[string][]*Operation{}
+	for _, o := range l.operations {
+		if o.Withheld != excluded {
+			named[o.Name] = append(named[o.Name], o)
+		}
+	}
+	for _, o := range l.operations {
+		var places []string
+		for _, other := range named[o.Name] {
+			twin := other.Kind == o.Kind && other.OperationName == o.OperationName // that has been said
+			if o.Withheld != excluded && other != o && !(o.Kind == Annotated && twin) {
+				places = append(places, other.Place.String())
+			}
+		}
+		if len(places) == 0 {
+			continue
+		}
+		l.fault(o.Place, cmp.Or(o.OperationName, o.Name), "the tool's name %q is that of %s too: give one of them another",
+			o.Name, strings.Join(places, ", "))
+		l.broken[o] = true
+		o.Withheld = cmp.Or(o.Withheld, l.faults[len(l.faults)-1].Message)
+	}
+}
+
 func (l *loader) set() Set {
-	s := Set{Operations: l.operations, Faults: l.faults, Warnings: l.warnings, Documents: map[string]string{}}
+	s := Set{
+		Operations: l.operations, Faults: l.faults, Warnings: l.warnings, Documents: map[string]string{},
+		schema: l.tree(), limits: l.Limits,
+	}
 	slices.SortStableFunc(s.Operations, func(a, b *Operation) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), comparePlaces(a.Place, b.Place))
 	})
-	for _, all := range [][]Fault{s.Faults, s.Warnings} {
-		slices.SortStableFunc(all, func(a, b Fault) int {
-			return cmp.Or(comparePlaces(a.Place, b.Place), cmp.Compare(a.Message, b.Message))
-		})
+	for _, o := range s.Operations {
+		if !l.broken[o] {
+			s.Documents[o.ID] = o.Document
+		}
 	}
+	s.Faults, s.Warnings = inOrder(s.Faults), inOrder(s.Warnings)
 	return s
+}
+
+// inOrder are faults by place, each once.
+func inOrder(faults []Fault) []Fault {
+	slices.SortStableFunc(faults, func(a, b Fault) int {
+		return cmp.Or(comparePlaces(a.Place, b.Place), cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.Message, b.Message))
+	})
+	return slices.Compact(faults)
 }
 
 func comparePlaces(a, b Place) int {

@@ -2,6 +2,7 @@ package operations
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/md5"  //nolint:gosec // Relay names documents by it; nothing is protected by it here
 	"crypto/sha1" //nolint:gosec // GraphQL codegen names documents by it; likewise
 	"crypto/sha256"
@@ -9,7 +10,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"path"
+	"slices"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/docseek/docseek/graphql/execute"
 )
 
 const (
@@ -66,6 +75,71 @@ func ReadManifest(text []byte) (map[string]string, error) {
 		}
 	}
 	return documents, nil
+}
+
+// persisted is a document of a manifest.
+type persisted struct{ id, text string }
+
+// manifest holds the documents that somebody else persisted to the schema. An
+// operation that is worth the same as one of them is sent as it stands there,
+// under its id.
+func (l *loader) manifest(f File) {
+	if path.Base(f.Path) == LockName {
+		return
+	}
+	documents, err := ReadManifest([]byte(f.Text))
+	if err != nil {
+		l.fault(Place{File: f.Path}, "", "%v", err)
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(documents)) {
+		text := documents[id]
+		if !isHash(id, text) {
+			said := l.warn
+			if l.Strict {
+				said = l.fault
+			}
+			said(entry(f, id), "", "the id %q is not the hash of its text: the manifest was changed by hand, or is another tool's; build it again", id)
+			if l.Strict {
+				continue
+			}
+		}
+		tree, faults := checkDocument(f, id, text, l.tree(), l.Limits)
+		l.faults = append(l.faults, faults...)
+		if len(faults) == 0 && len(tree.Operations) == 1 {
+			slices.SortFunc(tree.Fragments, func(a, b *ast.FragmentDefinition) int { return cmp.Compare(a.Name, b.Name) })
+			l.published[printed(tree.Operations[0], tree.Fragments)] = persisted{id, text}
+		}
+	}
+}
+
+// entry is where an id stands in a manifest.
+func entry(f File, id string) Place {
+	at := strings.Index(f.Text, id)
+	if at < 0 {
+		return Place{File: f.Path}
+	}
+	before := f.Text[:at]
+	line := strings.LastIndexByte(before, '\n')
+	return Place{File: f.Path, Line: strings.Count(before, "\n") + 1, Column: utf8.RuneCountInString(before[line+1:]) + 1}
+}
+
+// checkDocument holds a persisted document to the schema, and to the limits alone
+// where none is known. The places of its faults are that of its id.
+func checkDocument(f File, id, text string, schema *ast.Schema, limits execute.Limits) (*ast.QueryDocument, []Fault) {
+	tree, found := execute.Parse("", text, limits)
+	if len(found) == 0 {
+		found = execute.CheckParsed(schema, tree, limits)
+	}
+	faults := make([]Fault, len(found))
+	name := ""
+	if tree != nil && len(tree.Operations) > 0 {
+		name = tree.Operations[0].Name
+	}
+	for i, fault := range found {
+		faults[i] = Fault{Place: entry(f, id), Operation: name, Message: "persisted document " + execute.Cut(id, 12) + ": " + fault.String()}
+	}
+	return tree, faults
 }
 
 // IDOf is the id of a document: the SHA-256 of its text in lower-case hexadecimal digits.

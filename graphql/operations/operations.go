@@ -72,7 +72,8 @@ type Operation struct {
 	OperationName string
 	// Document is the exact text that is sent.
 	Document string
-	// ID is the SHA-256 of Document in lower-case hexadecimal digits.
+	// ID is the SHA-256 of Document in lower-case hexadecimal digits, or what the
+	// manifest calls it that the document is from.
 	ID string
 	// Input is the JSON Schema of the tool's arguments: an object that is closed.
 	Input json.RawMessage

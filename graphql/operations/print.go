@@ -1,0 +1,123 @@
+package operations
+
+import (
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// printed is the text of an operation and its fragments: the same for the same
+// tree, whatever it was written like. Descriptions and comments are no part of it.
+func printed(operation *ast.OperationDefinition, fragments []*ast.FragmentDefinition) string {
+	var p printer
+	p.operation(operation)
+	for _, f := range fragments {
+		p.b.WriteByte('\n')
+		p.fragment(f)
+	}
+	return p.b.String()
+}
+
+func printedFragment(f *ast.FragmentDefinition) string {
+	var p printer
+	p.fragment(f)
+	return p.b.String()
+}
+
+type printer struct {
+	b      strings.Builder
+	indent int
+}
+
+func (p *printer) write(parts ...string) {
+	for _, part := range parts {
+		p.b.WriteString(part)
+	}
+}
+
+func (p *printer) operation(o *ast.OperationDefinition) {
+	p.write(string(o.Operation))
+	if o.Name != "" {
+		p.write(" ", o.Name)
+	}
+	p.variables(o.VariableDefinitions)
+	p.directives(o.Directives)
+	p.selections(o.SelectionSet)
+	p.write("\n")
+}
+
+func (p *printer) fragment(f *ast.FragmentDefinition) {
+	p.write("fragment ", f.Name)
+	p.variables(f.VariableDefinition)
+	p.write(" on ", f.TypeCondition)
+	p.directives(f.Directives)
+	p.selections(f.SelectionSet)
+	p.write("\n")
+}
+
+func (p *printer) variables(all ast.VariableDefinitionList) {
+	before := "("
+	for _, v := range all {
+		p.write(before, "$", v.Variable, ": ", v.Type.String())
+		if v.DefaultValue != nil {
+			p.write(" = ", v.DefaultValue.String())
+		}
+		p.directives(v.Directives)
+		before = ", "
+	}
+	if len(all) > 0 {
+		p.write(")")
+	}
+}
+
+func (p *printer) directives(all ast.DirectiveList) {
+	for _, d := range all {
+		p.write(" @", d.Name)
+		p.arguments(d.Arguments)
+	}
+}
+
+func (p *printer) arguments(all ast.ArgumentList) {
+	before := "("
+	for _, a := range all {
+		p.write(before, a.Name, ": ", a.Value.String())
+		before = ", "
+	}
+	if len(all) > 0 {
+		p.write(")")
+	}
+}
+
+func (p *printer) selections(set ast.SelectionSet) {
+	if len(set) == 0 {
+		return
+	}
+	p.write(" {\n")
+	p.indent++
+	for _, s := range set {
+		p.write(strings.Repeat("  ", p.indent))
+		switch s := s.(type) {
+		case *ast.Field:
+			if s.Alias != s.Name {
+				p.write(s.Alias, ": ")
+			}
+			p.write(s.Name)
+			p.arguments(s.Arguments)
+			p.directives(s.Directives)
+			p.selections(s.SelectionSet)
+		case *ast.FragmentSpread:
+			p.write("...", s.Name)
+			p.directives(s.Directives)
+		case *ast.InlineFragment:
+			p.write("...")
+			if s.TypeCondition != "" {
+				p.write(" on ", s.TypeCondition)
+			}
+			p.directives(s.Directives)
+			p.selections(s.SelectionSet)
+		}
+		p.write("\n")
+	}
+	p.indent--
+	p.write(strings.Repeat("  ", p.indent), "}")
+}
