@@ -10,19 +10,18 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"sync"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/docseek/docseek/graphql/execute"
 	"github.com/docseek/docseek/graphql/gateway"
+	"github.com/docseek/docseek/graphql/operations"
 	"github.com/docseek/docseek/graphql/schemasearch"
 	"github.com/docseek/docseek/internal/config"
+	"github.com/docseek/docseek/server"
 )
 
 // maxDocumentBytes bounds a document or variables that are read from a file.
@@ -257,7 +256,8 @@ func (a *app) ask(ctx context.Context, endpoint string, do func(context.Context,
 	if err != nil {
 		return err
 	}
-	g, err := newGateway([]config.GraphQL{chosen}, slog.New(slog.DiscardHandler)) // what goes wrong is said once, at the end
+	chosen.Operations = nil                                              // they are none of this command's business
+	g, err := newGateway(c, slog.New(slog.DiscardHandler), chosen) // what goes wrong is said once, at the end
 	if err != nil {
 		return err
 	}
@@ -318,43 +318,41 @@ func withEndpoint(all []config.GraphQL, url string) ([]config.GraphQL, error) {
 	return append(slices.Clip(all), g), nil
 }
 
-// newGateway puts together what answers for the endpoints.
-func newGateway(all []config.GraphQL, log *slog.Logger) (*gateway.Gateway, error) {
-	configs := make([]gateway.Config, len(all))
-	for i, g := range all {
+// newGateway puts together what answers for some endpoints of a configuration.
+func newGateway(c config.Config, log *slog.Logger, endpoints ...config.GraphQL) (*gateway.Gateway, error) {
+	configs := make([]gateway.Config, len(endpoints))
+	for i, g := range endpoints {
 		g = g.WithDefaults()
 		headers := http.Header{}
 		for name, value := range g.Headers {
 			headers.Set(name, value)
 		}
+		scalars := make(map[string]json.RawMessage, len(g.Scalars))
+		for name, schema := range g.Scalars {
+			encoded, err := json.Marshal(schema)
+			if err != nil {
+				return nil, fmt.Errorf("endpoint %s: scalar %s: %w", g.Name, name, err)
+			}
+			scalars[name] = encoded
+		}
 		configs[i] = gateway.Config{
 			Name: g.Name, URL: g.URL, Poll: g.Poll, Documents: execute.Policy(g.Documents), Explore: *g.Explore,
 			Headers: headers, Forward: g.Forward, MaxResponse: int64(g.Limits.Response),
-			Limits: execute.Limits{Timeout: g.Limits.Timeout, Depth: g.Limits.Depth, Aliases: g.Limits.Aliases},
+			Limits:     execute.Limits{Timeout: g.Limits.Timeout, Depth: g.Limits.Depth, Aliases: g.Limits.Aliases},
+			Operations: g.Operations, Persisted: operations.Persisted(g.Persisted),
+			RequireTest: *g.RequireTest, Strict: g.Strict, Scalars: scalars,
 		}
 		if g.Schema != config.Introspect {
 			configs[i].SchemaFile = g.Schema
 		}
 	}
-	return gateway.New(configs, gateway.Options{Log: log})
-}
-
-// keepSchemas keeps the schemas fresh until ctx ends; SIGHUP looks at them at once.
-func keepSchemas(ctx context.Context, g *gateway.Gateway) {
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
-	defer signal.Stop(hangups)
-	var running sync.WaitGroup
-	running.Go(func() { g.Run(ctx) })
-	for {
-		select {
-		case <-ctx.Done():
-			running.Wait()
-			return
-		case <-hangups:
-			_ = g.Reload(ctx) // what cannot be loaded is logged, and stays as it was
-		}
+	profiles := make(map[string]operations.AuthProfile, len(c.AuthProfiles))
+	for name, p := range c.AuthProfiles {
+		profiles[name] = operations.AuthProfile{Host: p.Host, Credentials: p.Credentials}
 	}
+	return gateway.New(configs, gateway.Options{
+		Log: log, AuthProfiles: profiles, Reserved: server.BuiltinTools(), MaxOperations: c.MaxOperations,
+	})
 }
 
 // callDeadline is the time for one call: enough for the endpoint that is given

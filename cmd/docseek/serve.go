@@ -99,7 +99,7 @@ func (a *app) serve(ctx context.Context, c config.Config, flags serveFlags, read
 	options.Progress = board.Progress
 	var apis *gateway.Gateway
 	if len(c.GraphQL) > 0 {
-		if apis, err = newGateway(c.GraphQL, a.log); err != nil {
+		if apis, err = newGateway(c, a.log, c.GraphQL...); err != nil {
 			return err
 		}
 		defer apis.Close()
@@ -141,7 +141,7 @@ func (a *app) serve(ctx context.Context, c config.Config, flags serveFlags, read
 	}
 	if apis != nil {
 		group.Go(func() error {
-			keepSchemas(ctx, apis)
+			a.keepEndpoints(ctx, apis)
 			return nil
 		})
 	}

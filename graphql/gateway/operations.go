@@ -141,9 +141,15 @@ func (g *Gateway) Settle(ctx context.Context) error {
 }
 
 // Refresh looks whether files have changed, those of operations and of schemas,
-// and loads what has. What cannot be loaded stays as it was.
+// and loads what has. What cannot be loaded stays as it was. Endpoints that are
+// loaded for the first time just now are left to that.
 func (g *Gateway) Refresh(ctx context.Context) error {
 	return g.each(func(e *endpoint) error {
+		select {
+		case <-e.tried:
+		default:
+			return nil
+		}
 		if e.schemaFileChanged() {
 			return e.reload(ctx)
 		}
