@@ -164,3 +164,12 @@ func children(value any) []any {
 	}
 	return nil
 }
+
+// nameOf is the one name that a segment selects.
+func nameOf(segment *spec.Segment) (string, bool) {
+	if segment.IsDescendant() || len(segment.Selectors()) != 1 {
+		return "", false
+	}
+	name, ok := segment.Selectors()[0].(spec.Name)
+	return string(name), ok
+}

@@ -171,7 +171,7 @@ func (l *loader) read(f File) {
 	case ".graphql", ".gql":
 		l.document(f)
 	case ".yaml", ".yml":
-		l.add(loadFile(f, l.Options))
+		l.add(loadFile(f, l.Options, checks(l.scalars)))
 	case ".json":
 		l.manifest(f)
 	default:
@@ -199,7 +199,7 @@ func (l *loader) add(o *Operation, faults []Fault) {
 func (l *loader) clashes() {
 	named := map[string][]*Operation{}
 	for _, o := range l.operations {
-		if o.Withheld != excluded {
+		if o.Withheld != excluded && o.Name != "" {
 			named[o.Name] = append(named[o.Name], o)
 		}
 	}

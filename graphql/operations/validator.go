@@ -127,7 +127,7 @@ func sentences(schema *jsonschema.Schema, failed *jsonschema.ValidationError) []
 			continue
 		case *kind.AdditionalProperties:
 			for _, name := range k.Properties {
-				all = append(all, "there is no "+pointerText(append(slices.Clone(leaf.InstanceLocation), name))+allowed(schema, leaf.InstanceLocation))
+				all = append(all, pointerText(append(slices.Clone(leaf.InstanceLocation), name))+" is not known"+allowed(schema, leaf.InstanceLocation))
 			}
 			continue
 		case *kind.Type:
