@@ -418,8 +418,10 @@ func (l *loader) input(m *marked, o *Operation) {
 	} else if size > largeInput {
 		l.warn(o.Place, m.Name, "the JSON Schema of the input has %d bytes, which each client reads: with plain variables, and the input type built in the document, it has fewer", size)
 	}
-	for _, name := range c.unmapped {
-		l.unmapped[name] = append(l.unmapped[name], o.OperationName)
+	if len(m.faults) == 0 {
+		for _, name := range c.unmapped {
+			l.unmapped[name] = append(l.unmapped[name], o.OperationName)
+		}
 	}
 	definition, scalars := m.OperationDefinition, checks(l.scalars)
 	o.variables = func(input json.RawMessage) (json.RawMessage, []execute.Fault) {

@@ -60,7 +60,8 @@ func (p *printer) variables(all ast.VariableDefinitionList) {
 	for _, v := range all {
 		p.write(before, "$", v.Variable, ": ", v.Type.String())
 		if v.DefaultValue != nil {
-			p.write(" = ", v.DefaultValue.String())
+			p.write(" = ")
+			p.value(v.DefaultValue)
 		}
 		p.directives(v.Directives)
 		before = ", "
@@ -80,12 +81,42 @@ func (p *printer) directives(all ast.DirectiveList) {
 func (p *printer) arguments(all ast.ArgumentList) {
 	before := "("
 	for _, a := range all {
-		p.write(before, a.Name, ": ", a.Value.String())
+		p.write(before, a.Name, ": ")
+		p.value(a.Value)
 		before = ", "
 	}
 	if len(all) > 0 {
 		p.write(")")
 	}
+}
+
+// value writes a value. Block strings stay as they are written but for their
+// line ends: what of their indentation counts, a server has to say.
+func (p *printer) value(v *ast.Value) {
+	open, end := "[", "]"
+	switch v.Kind {
+	case ast.BlockValue:
+		runes := []rune(v.Position.Src.Input)
+		p.write(unix(string(runes[v.Position.Start:v.Position.End])))
+		return
+	case ast.ObjectValue:
+		open, end = "{", "}"
+	case ast.ListValue:
+	default:
+		p.write(v.String())
+		return
+	}
+	p.write(open)
+	for i, child := range v.Children {
+		if i > 0 {
+			p.write(", ")
+		}
+		if child.Name != "" {
+			p.write(child.Name, ": ")
+		}
+		p.value(child.Value)
+	}
+	p.write(end)
 }
 
 func (p *printer) selections(set ast.SelectionSet) {
