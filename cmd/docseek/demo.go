@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -62,16 +63,40 @@ func (a *app) demo(ctx context.Context, flags serveFlags) (err error) {
 		return err
 	}
 	c.Sources = []docseek.Source{demo.Source(base)}
+	operations, err := demoOperations()
+	if err != nil {
+		return fmt.Errorf("write the bundled operations: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(operations)) }()
 	// What a mutation changes there is gone with the demo.
-	c.GraphQL = []config.GraphQL{{Name: demo.Name, URL: base + demo.APIPath, Documents: config.DocumentsWrite}}
+	c.GraphQL = []config.GraphQL{{
+		Name: demo.Name, URL: base + demo.APIPath, Documents: config.DocumentsWrite,
+		Operations: []string{filepath.Join(operations, "**", "*.graphql")}, Scalars: demo.Scalars(),
+	}}
 	fmt.Fprintf(a.err, "The bundled documentation is at %s, the GraphQL API of the same company at %s\n", base, c.GraphQL[0].URL)
 	return a.serve(ctx, c, flags, func(address string) {
 		questions := slices.Concat(demo.Questions()[:2], []string{api.Question})
 		fmt.Fprint(a.err, welcome(address, c.Server.Auth.TokensFile != ""))
 		fmt.Fprintf(a.err, "Ask it:\n  %s\n\n", strings.Join(questions, "\n  "))
 		fmt.Fprintf(a.err, "Or ask the index from another terminal:\n  docseek --data-dir %s search %q\n\n", a.dataDir, questions[0])
+		fmt.Fprintf(a.err, "The operations that are tools are in %s: change one, and its tool follows.\n", operations)
 		fmt.Fprintf(a.err, "The documentation is at %s/ in a browser. Ctrl-C ends the demo.\n", base)
 	})
+}
+
+// demoOperations writes the bundled operations into a folder of their own.
+func demoOperations() (folder string, err error) {
+	bundled, err := demo.Operations()
+	if err != nil {
+		return "", err
+	}
+	if folder, err = os.MkdirTemp("", "docseek-operations-"); err != nil {
+		return "", err
+	}
+	if err := os.CopyFS(folder, bundled); err != nil {
+		return "", errors.Join(err, os.RemoveAll(folder))
+	}
+	return folder, nil
 }
 
 // siteAddress is where the bundled site is served if nothing else is there, so

@@ -7,8 +7,10 @@ package demo
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"strings"
@@ -25,6 +27,21 @@ const (
 	headerTimeout   = 10 * time.Second
 	shutdownTimeout = 2 * time.Second
 )
+
+//go:embed operations
+var operations embed.FS
+
+// Operations are the operations of the API that agents get as tools: annotated
+// documents.
+func Operations() (fs.FS, error) { return fs.Sub(operations, "operations") }
+
+// Scalars are the JSON Schemas of the API's own scalars.
+func Scalars() map[string]map[string]any {
+	return map[string]map[string]any{
+		"DateTime": {"type": "string", "format": "date-time"},
+		"Long":     {"type": "integer"},
+	}
+}
 
 // APIPath is where the GraphQL API is served beside the site.
 const APIPath = "/graphql"
