@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/docseek/docseek"
+	"github.com/docseek/docseek/internal/obs"
 	"github.com/docseek/docseek/search"
 )
 
@@ -16,6 +17,20 @@ type Docs interface {
 }
 
 var _ Docs = (*search.Engine)(nil)
+
+// measured counts the searches that are answered.
+type measured struct {
+	Docs
+	metrics *obs.Metrics
+}
+
+func (m measured) Search(ctx context.Context, q search.Query) (search.Answer, error) {
+	found, err := m.Docs.Search(ctx, q)
+	if err == nil {
+		m.metrics.Answer(string(found.Mode), found.Degraded, len(found.Results))
+	}
+	return found, err
+}
 
 // notice goes with every text that came from a crawled site, in both forms of
 // the answer, since clients show the model one or the other.

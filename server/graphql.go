@@ -12,6 +12,7 @@ import (
 	"github.com/docseek/docseek/graphql/gateway"
 	"github.com/docseek/docseek/graphql/operations"
 	"github.com/docseek/docseek/graphql/schemasearch"
+	"github.com/docseek/docseek/server/auth"
 )
 
 // GraphQL answers the GraphQL tools; [gateway.Gateway] is one. Which tools there
@@ -55,14 +56,13 @@ const (
 func graphqlTools(api GraphQL) []tool {
 	var exploring, validating, executing, writing []string
 	for _, e := range api.Endpoints() {
-		executes := e.Documents == execute.Read || e.Documents == execute.Write
-		if e.Explore {
+		if explores(e) {
 			exploring = append(exploring, e.Name)
 		}
-		if e.Explore || executes {
+		if validates(e) {
 			validating = append(validating, e.Name)
 		}
-		if executes {
+		if executes(e) {
 			executing = append(executing, e.Name)
 		}
 		if e.Documents == execute.Write {
@@ -78,6 +78,9 @@ func graphqlTools(api GraphQL) []tool {
 	}
 	if len(executing) > 0 {
 		tools = append(tools, executeTool(api, executing, writing))
+	}
+	for i := range tools {
+		tools[i].scope = auth.GraphQLRead
 	}
 	return tools
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,7 +20,8 @@ import (
 
 	"github.com/docseek/docseek/graphql/gateway"
 	"github.com/docseek/docseek/search"
-	"github.com/docseek/docseek/server/web"
+	"github.com/docseek/docseek/server/auth"
+	"github.com/docseek/docseek/server/middleware"
 )
 
 // Bounds on HTTP requests.
@@ -33,6 +35,11 @@ const (
 	// hold a call for ever.
 	writeTimeout = 30 * time.Second
 	idleTimeout  = 2 * time.Minute
+	// defaultCalls are answered at once, and defaultQueue wait for their turn, each
+	// no longer than queuePatience.
+	defaultCalls  = 64
+	defaultQueue  = 128
+	queuePatience = 10 * time.Second
 	// readyTimeout bounds the question whether the index answers.
 	readyTimeout = 2 * time.Second
 )
@@ -69,32 +76,6 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return nil
 }
 
-// routes lays out the server's paths.
-func (s *Server) routes(opts Options) (http.Handler, error) {
-	page, err := web.New(web.Options{
-		Docs: opts.Docs, Tools: s.shownTools, Progress: opts.Progress,
-		PublicURL: opts.PublicURL, Deadline: s.deadline, Log: s.log,
-	})
-	if err != nil {
-		return nil, err
-	}
-	endpoint := &endpoint{
-		page: http.HandlerFunc(page.Connect),
-		transport: mcpserver.NewStreamableHTTPServer(s.mcp,
-			mcpserver.WithStateLess(true),
-			mcpserver.WithStreamableHTTPLogger(s.log)),
-	}
-	mux := http.NewServeMux()
-	mux.Handle("/mcp", endpoint)
-	mux.Handle("/mcp/{$}", endpoint)
-	for _, pattern := range web.Patterns() {
-		mux.Handle(pattern, page)
-	}
-	mux.HandleFunc("GET /healthz", s.health)
-	mux.HandleFunc("GET /readyz", s.ready)
-	return mux, nil
-}
-
 // endpointHealth is how a GraphQL endpoint does.
 type endpointHealth struct {
 	Name  string        `json:"name"`
@@ -104,20 +85,28 @@ type endpointHealth struct {
 	LoadedAt      *time.Time `json:"loaded_at,omitempty"`
 }
 
-// health says that the process answers, and how the GraphQL endpoints do.
-func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
-	answer := struct {
+// health says that the process answers and, to a caller that may use them, how
+// the GraphQL endpoints do.
+func (s *Server) health(w http.ResponseWriter, r *http.Request) {
+	writeJSON(w, http.StatusOK, struct {
 		Status  string           `json:"status"`
 		GraphQL []endpointHealth `json:"graphql,omitempty"`
-	}{Status: "ok"}
-	for _, e := range s.endpoints() {
+	}{"ok", s.endpointHealth(auth.CallerFrom(r.Context()))})
+}
+
+func (s *Server) endpointHealth(caller auth.Caller) []endpointHealth {
+	if s.graphql == nil || !caller.Has(auth.GraphQLRead) {
+		return nil
+	}
+	var all []endpointHealth
+	for _, e := range (seenBy{s.graphql, caller}).Endpoints() {
 		health := endpointHealth{Name: e.Name, State: e.State, Introspection: e.Introspection}
 		if !e.LoadedAt.IsZero() {
 			health.LoadedAt = new(e.LoadedAt.UTC())
 		}
-		answer.GraphQL = append(answer.GraphQL, health)
+		all = append(all, health)
 	}
-	writeJSON(w, http.StatusOK, answer)
+	return all
 }
 
 func (s *Server) endpoints() []gateway.Info {
@@ -127,29 +116,84 @@ func (s *Server) endpoints() []gateway.Info {
 	return s.graphql.Endpoints()
 }
 
+// readiness is what /readyz answers: the status to everybody, the rest to a
+// caller that may see it.
+type readiness struct {
+	Status  string             `json:"status"`
+	Sources []readinessOfIndex `json:"sources,omitempty"`
+	GraphQL []endpointHealth   `json:"graphql,omitempty"`
+	// Faults are what an operator should look at; the server answers nonetheless.
+	Faults []string `json:"faults,omitempty"`
+}
+
+type readinessOfIndex struct {
+	Name        string     `json:"name"`
+	State       string     `json:"state"`
+	Reason      string     `json:"reason,omitempty"`
+	Generation  uint64     `json:"generation"`
+	Pages       int        `json:"pages"`
+	Chunks      int        `json:"chunks"`
+	LastSuccess *time.Time `json:"last_success,omitempty"`
+	// LastRun is how the last run ended.
+	LastRun string `json:"last_run,omitempty"`
+}
+
 // ready is 503 only when no answer can be given: the index cannot be read, or
-// nothing is in it yet, unless there are only APIs to answer for and one is ready.
-func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
-	defer cancel()
-	listed, err := s.docs.List(ctx, search.ListQuery{})
-	switch {
-	case err != nil:
-		s.log.LogAttrs(ctx, slog.LevelWarn, "not ready", slog.Any("error", err))
-		writeJSON(w, http.StatusServiceUnavailable, map[string]string{"status": "unavailable"})
-	case len(listed.Sources) == 0 && slices.ContainsFunc(s.endpoints(), func(e gateway.Info) bool {
-		return e.State == gateway.Ready || e.State == gateway.Stale
-	}):
-		writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
-	case !slices.ContainsFunc(listed.Sources, func(s search.SourceStatus) bool { return s.Pages > 0 }):
-		writeJSON(w, http.StatusServiceUnavailable, map[string]string{"status": "empty"})
-	default:
-		writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
+// nothing is in it yet, unless there are only APIs to answer for and one is
+// ready. access says what is wrong with the tokens.
+func (s *Server) ready(access func() error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
+		defer cancel()
+		listed, err := s.docs.List(auth.WithCaller(ctx, auth.Trusted("readiness")), search.ListQuery{})
+		answer, code := readiness{Status: "ready"}, http.StatusOK
+		switch {
+		case err != nil:
+			s.log.LogAttrs(ctx, slog.LevelWarn, "not ready", slog.Any("error", err))
+			answer.Status, code = "unavailable", http.StatusServiceUnavailable
+		case len(listed.Sources) == 0 && slices.ContainsFunc(s.endpoints(), func(e gateway.Info) bool {
+			return e.State == gateway.Ready || e.State == gateway.Stale
+		}):
+		case !slices.ContainsFunc(listed.Sources, func(s search.SourceStatus) bool { return s.Pages > 0 }):
+			answer.Status, code = "empty", http.StatusServiceUnavailable
+		}
+		caller := auth.CallerFrom(ctx)
+		if caller.Has(auth.DocsRead) {
+			answer.Sources = sourcesHealth(listed.Sources, caller)
+			if access != nil {
+				if err := access(); err != nil {
+					answer.Faults = append(answer.Faults, err.Error())
+				}
+			}
+		}
+		answer.GraphQL = s.endpointHealth(caller)
+		writeJSON(w, code, answer)
 	}
+}
+
+func sourcesHealth(sources []search.SourceStatus, caller auth.Caller) []readinessOfIndex {
+	var all []readinessOfIndex
+	for _, source := range sources {
+		if !caller.MayUseSource(source.Name) {
+			continue
+		}
+		health := readinessOfIndex{
+			Name: source.Name, State: source.State, Reason: source.Reason, Generation: source.Generation,
+			Pages: source.Pages, Chunks: source.Chunks, LastSuccess: source.LastSuccess,
+		}
+		if source.LastRun != nil {
+			health.LastRun = string(source.LastRun.Outcome)
+		}
+		all = append(all, health)
+	}
+	return all
 }
 
 // endpoint is /mcp.
 type endpoint struct {
+	server    *Server
+	gate      *auth.Gate
+	slots     *middleware.Slots
 	page      http.Handler
 	transport *mcpserver.StreamableHTTPServer
 }
@@ -180,6 +224,20 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// scopeOf is what a caller needs for a message; empty where nothing special, or
+// where there is, to this caller, no such tool.
+func (s *Server) scopeOf(head messageHead, caller auth.Caller) string {
+	switch mcp.MCPMethod(head.Method) {
+	case mcp.MethodToolsCall:
+		if t, ok := (*s.tools.Load())[head.Params.Name]; ok && caller.MayUseEndpoint(t.endpoint) {
+			return cmp.Or(t.scope, auth.DocsRead)
+		}
+	case mcp.MethodResourcesRead, mcp.MethodCompletionComplete:
+		return auth.DocsRead
+	}
+	return ""
+}
+
 func (e *endpoint) post(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
 	body, fault := readMessage(w, r, control)
@@ -202,6 +260,21 @@ func (e *endpoint) post(w http.ResponseWriter, r *http.Request) {
 		unsupported.ID = mcp.NewRequestId(head.ID)
 		writeJSON(w, http.StatusBadRequest, unsupported)
 		return
+	}
+
+	caller := auth.CallerFrom(r.Context())
+	if scope := e.server.scopeOf(head, caller); scope != "" && !caller.Has(scope) {
+		e.gate.InsufficientScope(w, r, scope)
+		return
+	}
+	if mcp.MCPMethod(head.Method) != mcp.MethodSubscriptionsListen { // it waits, and works little
+		release, err := e.slots.Acquire(r.Context())
+		if err != nil {
+			w.Header().Set("Retry-After", "1")
+			writeJSON(w, http.StatusServiceUnavailable, mcp.NewJSONRPCError(mcp.NewRequestId(head.ID), mcp.INTERNAL_ERROR, err.Error(), nil))
+			return
+		}
+		defer release()
 	}
 
 	ctx, refused := withRefusal(r.Context())

@@ -34,6 +34,8 @@ func BuiltinTools() []string {
 // publish replaces the tools: the built-in ones with those of the operations
 // that are published now. Calls under way keep the tool that they are of.
 func (s *Server) publish() error {
+	s.publishing.Lock()
+	defer s.publishing.Unlock()
 	tools := slices.Clone(s.builtin)
 	if s.graphql != nil {
 		for _, o := range s.graphql.Operations() {
@@ -94,7 +96,7 @@ func operationTool(api GraphQL, o *operations.Operation) tool {
 		name: o.Name, title: operationTitle(o.Name), description: o.Description,
 		inputSchema: o.Input, output: o.Output,
 		writes: o.Type == operations.Mutation, openWorld: true,
-		endpoint: o.Endpoint,
+		endpoint: o.Endpoint, scope: operationScope(o),
 		callRaw: func(ctx context.Context, input json.RawMessage) (answer, error) {
 			got, err := api.Call(ctx, gateway.OperationCall{Name: o.Name, Input: input, Header: callerHeader(ctx)})
 			if err != nil {

@@ -7,16 +7,20 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"github.com/docseek/docseek/server/web"
 )
 
 // shownTools are the tools as the web page shows them, by name.
-func (s *Server) shownTools(context.Context) []web.Tool {
-	var tools []web.Tool
+func (s *Server) shownTools(ctx context.Context) []web.Tool {
+	var all []mcp.Tool
 	for _, t := range s.mcp.ListTools() {
-		tools = append(tools, web.Tool{
-			Name: t.Tool.Name, Title: t.Tool.Title, Description: t.Tool.Description, InputSchema: t.Tool.RawInputSchema,
-		})
+		all = append(all, t.Tool)
+	}
+	var tools []web.Tool
+	for _, t := range s.shownTo(ctx, all) {
+		tools = append(tools, web.Tool{Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.RawInputSchema})
 	}
 	slices.SortFunc(tools, func(a, b web.Tool) int { return strings.Compare(a.Name, b.Name) })
 	return tools

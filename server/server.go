@@ -13,14 +13,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
-	"github.com/docseek/docseek/server/middleware"
+	"github.com/docseek/docseek/internal/obs"
 	"github.com/docseek/docseek/server/web"
 )
 
@@ -46,8 +46,14 @@ type Options struct {
 	// ConnectorTools adds the tools search and fetch, which ChatGPT's connectors
 	// and its deep research need.
 	ConnectorTools bool
+	// Access says who may use the server over HTTP.
+	Access Access
 	// Deadline ends a call; 0 means 25 s.
 	Deadline time.Duration
+	// Metrics counts calls and searches, and Tracer makes a span of each call; nil
+	// leaves them out.
+	Metrics *obs.Metrics
+	Tracer  *obs.Tracer
 	// Progress tells the web page of the runs that are on; nil where none ever is.
 	Progress func() []web.Running
 }
@@ -58,11 +64,14 @@ type Server struct {
 	graphql  GraphQL
 	log      *slog.Logger
 	deadline time.Duration
+	metrics  *obs.Metrics
+	tracer   *obs.Tracer
 	mcp      *mcpserver.MCPServer
 	http     http.Handler
 	// builtin are the tools that are always there, tools all of the moment.
-	builtin []tool
-	tools   atomic.Pointer[map[string]tool]
+	builtin    []tool
+	tools      atomic.Pointer[map[string]tool]
+	publishing sync.Mutex // held while tools is replaced
 }
 
 // cacheFor is how long a client may keep a list or a page without asking
@@ -74,7 +83,15 @@ func New(opts Options) (*Server, error) {
 	if opts.Docs == nil || opts.Log == nil {
 		return nil, errors.New("make the server: Docs and Log are needed")
 	}
-	s := &Server{docs: opts.Docs, graphql: opts.GraphQL, log: opts.Log, deadline: opts.Deadline}
+	opts.Docs = measured{opts.Docs, opts.Metrics}
+	opts.Docs = callerDocs{opts.Docs}
+	if opts.GraphQL != nil {
+		opts.GraphQL = callerGraphQL{opts.GraphQL}
+	}
+	s := &Server{
+		docs: opts.Docs, graphql: opts.GraphQL, log: opts.Log, deadline: opts.Deadline,
+		metrics: opts.Metrics, tracer: opts.Tracer,
+	}
 	if s.deadline == 0 {
 		s.deadline = defaultDeadline
 	}
@@ -96,27 +113,21 @@ func New(opts Options) (*Server, error) {
 		mcpserver.WithCompletions(),
 		mcpserver.WithPromptCompletionProvider(completions{s}),
 		mcpserver.WithResourceCompletionProvider(completions{s}),
+		mcpserver.WithToolFilter(s.shownTo),
 		mcpserver.WithCacheHints(cacheFor.Milliseconds(), mcp.CacheScopePrivate),
 	)
-	if err := s.publish(); err != nil {
-		return nil, err
-	}
 	if s.hasOperations() {
 		s.graphql.OnChange(s.republish)
+	}
+	if err := s.publish(); err != nil {
+		return nil, err
 	}
 	s.addResources()
 	s.addPrompt()
 
-	routes, err := s.routes(opts)
-	if err != nil {
+	var err error
+	if s.http, err = s.entrance(opts); err != nil {
 		return nil, fmt.Errorf("lay out the routes: %w", err)
 	}
-	public, err := url.Parse(opts.PublicURL)
-	if err != nil {
-		return nil, fmt.Errorf("read the public URL: %w", err)
-	}
-	guard := middleware.Guard{Hosts: opts.AllowedHosts, Public: public.Hostname(), Origins: opts.AllowedOrigins}
-	s.http = middleware.Chain(routes,
-		middleware.RequestID, middleware.WriteTimeout(writeTimeout), middleware.Recover(opts.Log), guard.Wrap)
 	return s, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
+	"github.com/docseek/docseek/server/auth"
 	"github.com/docseek/docseek/server/middleware"
 )
 
@@ -41,7 +42,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 		return fmt.Errorf("serve stdio: %w", err)
 	}
 	defer s.mcp.UnregisterSession(ctx, session.SessionID())
-	ctx = s.mcp.WithContext(ctx, session)
+	ctx = auth.WithCaller(s.mcp.WithContext(ctx, session), auth.Trusted("stdio"))
 
 	var notes sync.WaitGroup
 	notes.Go(func() { conn.writeNotes(ctx, session.notifications) })
@@ -107,6 +108,7 @@ type messageHead struct {
 	ID     any    `json:"id"`
 	Method string `json:"method"`
 	Params struct {
+		Name string `json:"name"`
 		Meta struct {
 			ProtocolVersion string `json:"io.modelcontextprotocol/protocolVersion"`
 		} `json:"_meta"`

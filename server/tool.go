@@ -14,6 +14,7 @@ import (
 
 	"github.com/docseek/docseek/graphql/execute"
 	"github.com/docseek/docseek/search"
+	"github.com/docseek/docseek/server/auth"
 	"github.com/docseek/docseek/server/middleware"
 )
 
@@ -49,6 +50,8 @@ type tool struct {
 	// endpoint is the GraphQL API that an operation's tool calls; empty for
 	// other tools.
 	endpoint string
+	// scope is what a caller needs to see and call the tool; empty means docs:read.
+	scope string
 }
 
 // answer is one result in its two forms, which hold the same facts.
@@ -111,7 +114,10 @@ func (s *Server) handler(t tool) mcpserver.ToolHandlerFunc {
 		if middleware.RequestIDFrom(ctx) == "" {
 			ctx = middleware.WithRequestID(ctx)
 		}
+		ctx, end := s.tracer.Start(s.tracer.Continue(ctx, traceContext(request)), "tools/call "+t.name,
+			"mcp.method.name", string(mcp.MethodToolsCall), "gen_ai.tool.name", t.name)
 		started := time.Now()
+		caller := auth.CallerFrom(ctx)
 		var outcome string
 		defer func() {
 			if p := recover(); p != nil {
@@ -121,15 +127,37 @@ func (s *Server) handler(t tool) mcpserver.ToolHandlerFunc {
 					slog.String("stack", string(debug.Stack())))
 				outcome, result = "panic", failed(internalError(ctx))
 			}
+			s.metrics.Call(t.name, outcome, time.Since(started))
+			end(outcome, outcome != outcomeOK)
 			s.log.LogAttrs(ctx, slog.LevelInfo, "tool call",
-				slog.String("tool", t.name), slog.String("outcome", outcome),
+				slog.String("caller", caller.Name), slog.String("tool", t.name), slog.String("outcome", outcome),
 				slog.Duration("duration", time.Since(started)),
 				slog.String("request_id", middleware.RequestIDFrom(ctx)))
 		}()
-		outcome, result = s.run(ctx, t, request)
+		seen := t
+		if own, ok := s.toolsOf(caller)[t.name]; ok && t.endpoint == "" {
+			seen = own // it may name fewer endpoints
+		}
+		outcome, result = s.run(ctx, seen, request)
 		return result, nil
 	}
 }
+
+// traceContext returns what a call says of the trace it is part of: in its _meta
+// on any transport (SEP-414), or in the header.
+func traceContext(request mcp.CallToolRequest) func(key string) string {
+	return func(key string) string {
+		if meta := request.Params.Meta; meta != nil {
+			if value, ok := meta.GetMetaField(key).(string); ok {
+				return value
+			}
+		}
+		return request.Header.Get(key)
+	}
+}
+
+// outcomeOK is the outcome of a call that did what it was asked to.
+const outcomeOK = "ok"
 
 // run is one call: the arguments are put right and checked, the deadline is
 // set, the answer bounded, and the last notification given time to leave.
@@ -162,7 +190,7 @@ func (s *Server) run(ctx context.Context, t tool, request mcp.CallToolRequest) (
 	if len(structured) > maxAnswerBytes || len(got.text) > maxAnswerBytes {
 		return "too large", failed("the answer is larger than 1 MiB: ask for less with max_chars, limit or path_prefix")
 	}
-	outcome = "ok"
+	outcome = outcomeOK
 	if got.failed {
 		outcome = "failed"
 	}

@@ -92,16 +92,16 @@ func (t *Tracer) Continue(ctx context.Context, get func(key string) string) cont
 }
 
 // Start begins a span that a caller waits for. Attributes are pairs of name and
-// value. The function ends it; a failure, if not empty, says why it failed.
-func (t *Tracer) Start(ctx context.Context, name string, attributes ...string) (_ context.Context, end func(failure string)) {
+// value. The function ends it with its outcome in a word, and says whether it failed.
+func (t *Tracer) Start(ctx context.Context, name string, attributes ...string) (_ context.Context, end func(outcome string, failed bool)) {
 	if t == nil {
-		return ctx, func(string) {}
+		return ctx, func(string, bool) {}
 	}
 	ctx, span := t.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(pairs(attributes)...))
-	return ctx, func(failure string) {
-		if failure != "" {
-			span.SetAttributes(attribute.String("error.type", failure))
-			span.SetStatus(codes.Error, failure)
+	return ctx, func(outcome string, failed bool) {
+		if failed {
+			span.SetAttributes(attribute.String("error.type", outcome))
+			span.SetStatus(codes.Error, outcome)
 		}
 		span.End()
 	}

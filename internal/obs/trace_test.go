@@ -66,7 +66,7 @@ func TestTraceGoesFromTheCallerToTheUpstream(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = res.Body.Close()
-	end("timeout")
+	end("timeout", true)
 	if err := tracer.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -99,9 +99,9 @@ func TestCallersThatAreNotRecordedStayUnrecorded(t *testing.T) {
 	_, end := tracer.Start(tracer.Continue(t.Context(), func(key string) string {
 		return map[string]string{"traceparent": "00-" + callersTrace + "-" + callersSpan + "-00"}[key]
 	}), "tools/call")
-	end("")
+	end("ok", false)
 	_, end = tracer.Start(tracer.Continue(t.Context(), func(string) string { return "nonsense" }), "begun here")
-	end("")
+	end("ok", false)
 	if err := tracer.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestCallersThatAreNotRecordedStayUnrecorded(t *testing.T) {
 func TestNilTracerDoesNothing(t *testing.T) {
 	var tracer *obs.Tracer
 	ctx, end := tracer.Start(tracer.Continue(t.Context(), nil), "call")
-	end("failed")
+	end("failed", true)
 	if ctx != t.Context() || tracer.Transport(http.DefaultTransport) != http.DefaultTransport || tracer.Close(ctx) != nil {
 		t.Error("something was done")
 	}

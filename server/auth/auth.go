@@ -46,9 +46,9 @@ func Trusted(name string) Caller {
 	return Caller{Name: name, Scopes: Scopes(), Anonymous: true}
 }
 
-// Has reports whether the caller has a scope. The empty scope has everybody.
+// Has reports whether the caller has a scope. Who may write may read, too.
 func (c Caller) Has(scope string) bool {
-	return scope == "" || slices.Contains(c.Scopes, scope)
+	return slices.Contains(c.Scopes, scope) || scope == GraphQLRead && slices.Contains(c.Scopes, GraphQLWrite)
 }
 
 // MayUseSource reports whether the caller may see a source.
