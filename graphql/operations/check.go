@@ -39,13 +39,13 @@ func (s Set) checkDocuments(f File) []Fault {
 		case known && text == documents[id]:
 			continue
 		case known || !isHash(id, documents[id]):
-			faults = append(faults, Fault{Place: entry(f, id), Message: "the text of " + id + " is not the one it is the hash of" + again})
+			faults = append(faults, Fault{Place: placeOfID(f, id), Message: "the text of " + id + " is not the one it is the hash of" + again})
 			continue
 		}
 		_, invalid := checkDocument(f, id, documents[id], s.schema, s.limits)
 		faults = append(faults, invalid...)
 		if len(invalid) == 0 {
-			faults = append(faults, Fault{Place: entry(f, id), Message: "the document " + id + " is that of no operation any more" + again})
+			faults = append(faults, Fault{Place: placeOfID(f, id), Message: "the document " + id + " is that of no operation any more" + again})
 		}
 	}
 	for _, o := range s.Operations {
@@ -89,7 +89,7 @@ func (s Set) checkTools(f File) []Fault {
 		faults = append(faults, Fault{Place: o.Place, Operation: o.OperationName, Message: what + again})
 	}
 	for _, name := range slices.Sorted(maps.Keys(written)) {
-		faults = append(faults, Fault{Place: entry(f, name), Message: "the tool " + name + " is that of no operation any more" + again})
+		faults = append(faults, Fault{Place: placeOfID(f, name), Message: "the tool " + name + " is that of no operation any more" + again})
 	}
 	return faults
 }

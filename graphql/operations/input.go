@@ -282,7 +282,7 @@ func (c *conversion) defaults(variables ast.VariableDefinitionList) (map[string]
 	var with ast.VariableDefinitionList
 	for _, v := range variables {
 		if v.DefaultValue != nil {
-			written[v.Variable] = literal(v.DefaultValue)
+			written[v.Variable] = jsonOf(v.DefaultValue)
 			with = append(with, v)
 		}
 	}
@@ -301,9 +301,9 @@ func (c *conversion) defaults(variables ast.VariableDefinitionList) (map[string]
 	return values, faults
 }
 
-// literal is a value of a document in JSON; an enum value is a text. The value
+// jsonOf is a value of a document in JSON; an enum value is a text. The value
 // holds no variables.
-func literal(v *ast.Value) any {
+func jsonOf(v *ast.Value) any {
 	switch v.Kind {
 	case ast.IntValue, ast.FloatValue:
 		return json.Number(v.Raw)
@@ -314,13 +314,13 @@ func literal(v *ast.Value) any {
 	case ast.ListValue:
 		list := make([]any, len(v.Children))
 		for i, child := range v.Children {
-			list[i] = literal(child.Value)
+			list[i] = jsonOf(child.Value)
 		}
 		return list
 	case ast.ObjectValue:
 		object := make(map[string]any, len(v.Children))
 		for _, child := range v.Children {
-			object[child.Name] = literal(child.Value)
+			object[child.Name] = jsonOf(child.Value)
 		}
 		return object
 	default:

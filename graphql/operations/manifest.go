@@ -99,7 +99,7 @@ func (l *loader) manifest(f File) {
 			if l.Strict {
 				said = l.fault
 			}
-			said(entry(f, id), "", "the id %q is not the hash of its text: the manifest was changed by hand, or is another tool's; build it again", id)
+			said(placeOfID(f, id), "", "the id %q is not the hash of its text: the manifest was changed by hand, or is another tool's; build it again", id)
 			if l.Strict {
 				continue
 			}
@@ -113,8 +113,8 @@ func (l *loader) manifest(f File) {
 	}
 }
 
-// entry is where an id stands in a manifest.
-func entry(f File, id string) Place {
+// placeOfID is where an id stands in a manifest.
+func placeOfID(f File, id string) Place {
 	at := strings.Index(f.Text, id)
 	if at < 0 {
 		return Place{File: f.Path}
@@ -137,7 +137,7 @@ func checkDocument(f File, id, text string, schema *ast.Schema, limits execute.L
 		name = tree.Operations[0].Name
 	}
 	for i, fault := range found {
-		faults[i] = Fault{Place: entry(f, id), Operation: name, Message: "persisted document " + execute.Cut(id, 12) + ": " + fault.String()}
+		faults[i] = Fault{Place: placeOfID(f, id), Operation: name, Message: "persisted document " + execute.Cut(id, 12) + ": " + fault.String()}
 	}
 	return tree, faults
 }
