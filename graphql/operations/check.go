@@ -44,7 +44,7 @@ func (s Set) checkDocuments(f File) []Fault {
 		}
 		_, invalid := checkDocument(f, id, documents[id], s.schema, s.limits)
 		faults = append(faults, invalid...)
-		if len(invalid) == 0 {
+		if len(invalid) == 0 && !s.broken(func(o *Operation) bool { return o.ID == id }) {
 			faults = append(faults, Fault{Place: placeOfID(f, id), Message: "the document " + id + " is that of no operation any more" + again})
 		}
 	}
@@ -89,7 +89,18 @@ func (s Set) checkTools(f File) []Fault {
 		faults = append(faults, Fault{Place: o.Place, Operation: o.OperationName, Message: what + again})
 	}
 	for _, name := range slices.Sorted(maps.Keys(written)) {
+		if s.broken(func(o *Operation) bool { return o.Name == name }) {
+			continue
+		}
 		faults = append(faults, Fault{Place: placeOfID(f, name), Message: "the tool " + name + " is that of no operation any more" + again})
 	}
 	return faults
+}
+
+// broken reports whether there is such an operation among those that have faults,
+// which say more than that it is not there.
+func (s Set) broken(is func(*Operation) bool) bool {
+	return slices.ContainsFunc(s.Operations, func(o *Operation) bool {
+		return o.Withheld != "" && o.Withheld != excluded && is(o)
+	})
 }
