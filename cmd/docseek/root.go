@@ -161,7 +161,7 @@ upstream cannot be reached · 5 run refused · 6 another run holds the lock.`,
 	f.BoolVar(&a.json, "json", false, "print data as JSON")
 	root.AddCommand(
 		a.demoCommand(), a.serveCommand(), a.reindexCommand(), a.searchCommand(), a.readCommand(), a.statusCommand(),
-		a.rollbackCommand(), a.migrateCommand(), a.graphqlCommand(), a.crawlCommand(), a.evalCommand(), a.embedCommand(), a.configCommand(), a.doctorCommand(), a.connectCommand(), a.versionCommand(),
+		a.rollbackCommand(), a.migrateCommand(), a.graphqlCommand(), a.crawlCommand(), a.evalCommand(), a.embedCommand(), a.configCommand(), a.doctorCommand(), a.connectCommand(), a.tokenCommand(), a.versionCommand(),
 	)
 	for _, c := range root.Commands() {
 		wrapArgs(c)

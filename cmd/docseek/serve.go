@@ -93,7 +93,12 @@ func (a *app) serve(ctx context.Context, c config.Config, flags serveFlags, read
 	}
 	options := server.Options{
 		Docs: p.engine(), Version: version(), Log: a.log, PublicURL: c.Server.PublicURL,
-		AllowedHosts: c.Server.AllowedHosts, AllowedOrigins: c.Server.AllowedOrigins,
+		AllowedHosts: c.Server.AllowedHosts, AllowedOrigins: c.Server.AllowedOrigins, ConnectorTools: c.Server.ConnectorTools,
+	}
+	if !flags.stdio {
+		if options.Access, err = a.access(c.Server); err != nil {
+			return err
+		}
 	}
 	var board web.Board
 	options.Progress = board.Progress
