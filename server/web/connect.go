@@ -33,7 +33,7 @@ const (
 	// serverName is what the server is called in a client's configuration.
 	serverName = "docs"
 	// TokenVariable is the environment variable that a set-up takes the token from.
-	TokenVariable = "DOCSEEK_TOKEN"
+	TokenVariable = "DOCSEEK_TOKEN" //nolint:gosec // the name of a variable
 )
 
 // Clients are the set-ups of all clients that are known, by how common they are.
@@ -43,7 +43,7 @@ func Clients(t Target) []Client {
 		{Name: "codex", Title: "Codex", Text: codex(t)},
 		{Name: "cursor", Title: "Cursor", File: ".cursor/mcp.json", Text: cursor(t)},
 		{Name: "vscode", Title: "VS Code", File: ".vscode/mcp.json", Text: vsCode(t)},
-		{Name: "zed", Title: "Zed", File: "settings.json (zed: open settings file)", Text: zed(t)},
+		{Name: "zed", Title: "Zed", File: "~/.config/zed/settings.json", Text: zed(t)},
 	}
 	if t.Token && t.URL != "" {
 		const variable = "Set the environment variable " + TokenVariable + " to your access token first."

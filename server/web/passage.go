@@ -3,6 +3,8 @@ package web
 import (
 	"bytes"
 	"html/template"
+	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -16,6 +18,7 @@ import (
 	"github.com/yuin/goldmark/util"
 
 	"github.com/docseek/docseek"
+	"github.com/docseek/docseek/search/lexical"
 )
 
 // passage renders the Markdown of a hit: the part that matched is in <mark>, and
@@ -23,11 +26,10 @@ import (
 // it is text, images are their descriptions, and links lead to http(s) only.
 func (p *Page) passage(hit docseek.Hit, query string) template.HTML {
 	source := []byte(hit.Text)
-	h := &highlighter{
-		from: byteOffset(hit.Text, hit.Matched.Start), to: byteOffset(hit.Text, hit.Matched.End),
-		asked: p.asked(hit.Language, query),
-	}
-	md := goldmark.New(
+	h := &highlighter{from: byteOffset(hit.Text, hit.Matched.Start), asked: p.asked(hit.Language, query)}
+	h.to = max(h.from, byteOffset(hit.Text, hit.Matched.End))
+	options := []goldmark.Option{
+		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(h, 100))),
 		goldmark.WithParser(parser.NewParser(
 			parser.WithBlockParsers(
 				util.Prioritized(parser.NewSetextHeadingParser(), 100),
@@ -47,15 +49,31 @@ func (p *Page) passage(hit docseek.Hit, query string) template.HTML {
 				util.Prioritized(parser.NewEmphasisParser(), 500),
 			),
 		)),
-		goldmark.WithExtensions(extension.Table),
-		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(h, 100))),
-	)
+	}
+	if cells(hit.Text) <= maxCells {
+		options = append(options, goldmark.WithExtensions(extension.Table))
+	}
+	md := goldmark.New(options...)
 	var b bytes.Buffer
 	doc := md.Parser().Parse(text.NewReader(source))
 	if err := md.Renderer().Render(&b, source, doc); err != nil {
 		return template.HTML(template.HTMLEscapeString(hit.Text)) //nolint:gosec // escaped right here
 	}
 	return template.HTML(b.String()) //nolint:gosec // the renderer escapes all text, see highlighter
+}
+
+// maxCells bounds the tables of a passage. A row is filled up to the columns of
+// its table's head, so that a short text can be a very large table.
+const maxCells = 10_000
+
+// cells is what the tables of a text have at most.
+func cells(text string) int {
+	columns, lines := 0, 0
+	for line := range strings.Lines(text) {
+		columns = max(columns, strings.Count(line, "|")+1)
+		lines++
+	}
+	return columns * lines
 }
 
 // byteOffset is where a character of a text begins.
@@ -78,13 +96,14 @@ func (p *Page) asked(language, query string) func(word string) bool {
 			wanted[term.Hash] = true
 		}
 	}
+	known := map[string]bool{}
 	return func(word string) bool {
-		for _, term := range p.analyzer.Query(language, word) {
-			if wanted[term.Hash] {
-				return true
-			}
+		is, seen := known[word]
+		if !seen {
+			is = slices.ContainsFunc(p.analyzer.Query(language, word), func(t lexical.Term) bool { return wanted[t.Hash] })
+			known[word] = is
 		}
-		return false
+		return is
 	}
 }
 

@@ -115,6 +115,7 @@ func (p *Page) search(w http.ResponseWriter, r *http.Request) {
 		view.Results = append(view.Results, result{hit, p.passage(hit, view.Query)})
 	}
 	if next := view.Answer.NextCursor; next != "" {
+		form.Set("q", view.Query)
 		form.Set("cursor", next)
 		view.More = "/?" + form.Encode()
 	}

@@ -53,12 +53,12 @@ func arguments(schema json.RawMessage) []argument {
 	all := make([]argument, 0, len(object.Properties))
 	for _, member := range object.Properties {
 		var property struct {
-			Type        any             `json:"type"`
-			Description string          `json:"description"`
-			Enum        []any           `json:"enum"`
-			Minimum     json.Number     `json:"minimum"`
-			Maximum     json.Number     `json:"maximum"`
-			Default     json.RawMessage `json:"default"`
+			Type        any         `json:"type"`
+			Description string      `json:"description"`
+			Enum        []any       `json:"enum"`
+			Minimum     json.Number `json:"minimum"`
+			Maximum     json.Number `json:"maximum"`
+			Default     any         `json:"default"`
 			Items       struct {
 				Type any `json:"type"`
 			} `json:"items"`
@@ -82,11 +82,11 @@ func arguments(schema json.RawMessage) []argument {
 		case high != "":
 			limits = append(limits, "at most "+high)
 		}
-		if len(property.Enum) > 0 {
-			limits = append(limits, "one of "+strings.Trim(strings.Join(strings.Fields(fmt.Sprint(property.Enum)), ", "), "[]"))
+		if allowed := words(property.Enum); len(allowed) > 0 {
+			limits = append(limits, strings.Join(allowed, ", "))
 		}
-		if len(property.Default) > 0 {
-			limits = append(limits, "default "+strings.Trim(string(property.Default), `"`))
+		if property.Default != nil {
+			limits = append(limits, "default "+words([]any{property.Default})[0])
 		}
 		a.Limits = strings.Join(limits, "; ")
 		all = append(all, a)
@@ -94,20 +94,27 @@ func arguments(schema json.RawMessage) []argument {
 	return all
 }
 
+// words are JSON values as people write them: strings without quotes.
+func words(values []any) []string {
+	all := make([]string, 0, len(values))
+	for _, value := range values {
+		text, ok := value.(string)
+		if !ok {
+			encoded, _ := json.Marshal(value) // it came from JSON
+			text = string(encoded)
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
 // typeName is a JSON Schema type, or the types of a union.
 func typeName(t any) string {
-	switch t := t.(type) {
-	case string:
-		return t
-	case []any:
-		names := make([]string, len(t))
-		for i, name := range t {
-			names[i] = typeName(name)
-		}
-		return strings.Join(names, " or ")
-	default:
-		return ""
+	if union, ok := t.([]any); ok {
+		return strings.Join(words(union), " or ")
 	}
+	name, _ := t.(string)
+	return name
 }
 
 // members are those of a JSON object in their order, which a map would lose.

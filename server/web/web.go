@@ -51,9 +51,9 @@ type Options struct {
 	// PublicURL is the address that clients reach the server under, without
 	// /mcp; empty means the address of the request.
 	PublicURL string
-	// Protected says that a token is needed: the set-ups carry one, and the page
-	// offers to sign out.
-	Protected bool
+	// Protected says that callers sign in, so that the page offers to sign out;
+	// Token that they were handed a token, which the set-ups then carry.
+	Protected, Token bool
 	// Deadline ends a search; 0 means 25 s.
 	Deadline time.Duration
 	// Log receives the causes of internal errors, never a query's text. It is needed.
@@ -237,5 +237,5 @@ func (p *Page) Connect(w http.ResponseWriter, r *http.Request) {
 	p.show(w, r, http.StatusOK, "connect", "Connect an agent", struct {
 		URL     string
 		Clients []Client
-	}{base + "/mcp", Clients(Target{URL: base + "/mcp", Token: p.opts.Protected})})
+	}{base + "/mcp", Clients(Target{URL: base + "/mcp", Token: p.opts.Token})})
 }
