@@ -107,6 +107,16 @@ func operationTool(api GraphQL, o *operations.Operation) tool {
 	}
 }
 
+// DescribeOperation is an operation's tool as a client is told of it: one entry of
+// tools/list, JSON.
+func DescribeOperation(o *operations.Operation) ([]byte, error) {
+	described, err := operationTool(nil, o).described()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(described)
+}
+
 // operationTitle makes a title of a tool's name.
 func operationTitle(name string) string {
 	words := strings.ReplaceAll(name, "_", " ")

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -225,8 +226,11 @@ func (a *app) printExecution(got gateway.ExecuteAnswer) error {
 	return nil
 }
 
-// readDocument reads a file of bounded size; - is standard input.
-func (a *app) readDocument(name string) (string, error) {
+// readDocument reads a document or variables from a file; - is standard input.
+func (a *app) readDocument(name string) (string, error) { return a.readFile(name, maxDocumentBytes) }
+
+// readFile reads a file of bounded size; - is standard input.
+func (a *app) readFile(name string, most int) (string, error) {
 	in := a.in
 	if name != "-" {
 		f, err := os.Open(name) //nolint:gosec // the user names the file
@@ -236,12 +240,12 @@ func (a *app) readDocument(name string) (string, error) {
 		defer f.Close()
 		in = f
 	}
-	text, err := io.ReadAll(io.LimitReader(in, maxDocumentBytes+1))
+	text, err := io.ReadAll(io.LimitReader(in, int64(most)+1))
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", name, err)
 	}
-	if len(text) > maxDocumentBytes {
-		return "", usagef("%s is larger than %d bytes", name, maxDocumentBytes)
+	if len(text) > most {
+		return "", usagef("%s is larger than %d bytes", name, most)
 	}
 	return string(text), nil
 }
@@ -256,7 +260,7 @@ func (a *app) ask(ctx context.Context, endpoint string, do func(context.Context,
 	if err != nil {
 		return err
 	}
-	chosen.Operations = nil                                              // they are none of this command's business
+	chosen.Operations = nil                                        // they are none of this command's business
 	g, err := newGateway(c, slog.New(slog.DiscardHandler), chosen) // what goes wrong is said once, at the end
 	if err != nil {
 		return err
@@ -350,8 +354,12 @@ func newGateway(c config.Config, log *slog.Logger, endpoints ...config.GraphQL) 
 	for name, p := range c.AuthProfiles {
 		profiles[name] = operations.AuthProfile{Host: p.Host, Credentials: p.Credentials}
 	}
+	base, err := os.Getwd()
+	if err != nil || base == filepath.Dir(base) {
+		base = "" // below the root, whole paths say more
+	}
 	return gateway.New(configs, gateway.Options{
-		Log: log, AuthProfiles: profiles, Reserved: server.BuiltinTools(), MaxOperations: c.MaxOperations,
+		Log: log, AuthProfiles: profiles, Reserved: server.BuiltinTools(), MaxOperations: c.MaxOperations, Base: base,
 	})
 }
 

@@ -77,6 +77,9 @@ type Options struct {
 	AuthProfiles map[string]operations.AuthProfile
 	// Reserved are names that no operation may have: those of other tools.
 	Reserved []string
+	// Base is a folder whose files are called by their path from there; empty
+	// means that all files are called by their whole path.
+	Base string
 	// MaxOperations is how many published operations are warned of; 0 means never.
 	MaxOperations int
 }

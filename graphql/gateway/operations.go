@@ -84,13 +84,10 @@ type Inventory struct {
 	Refusal error
 }
 
-// Inventories are those of the endpoints that operations are configured for.
+// Inventories are those of the endpoints, in the order of their configuration.
 func (g *Gateway) Inventories() []Inventory {
-	var all []Inventory
+	all := make([]Inventory, 0, len(g.endpoints))
 	for _, e := range g.endpoints {
-		if len(e.Operations) == 0 {
-			continue
-		}
 		now := e.report.Load()
 		i := Inventory{Endpoint: e.Name, Set: now.set, Clashes: now.clashes, Refusal: now.refusal}
 		if s := e.schema.Snapshot(); s != nil {
@@ -199,7 +196,7 @@ func (g *Gateway) update(ctx context.Context, e *endpoint) error {
 	defer g.updating.Unlock()
 	before := e.current.Load()
 	schema := e.schema.Snapshot()
-	in, err := e.read()
+	in, err := g.read(e)
 	if err != nil {
 		return g.refuse(ctx, e, schema, *e.report.Load(), err)
 	}
@@ -210,7 +207,7 @@ func (g *Gateway) update(ctx context.Context, e *endpoint) error {
 	var set operations.Set
 	for range maxAgain {
 		set = g.load(e, schema, in)
-		again, err := e.read()
+		again, err := g.read(e)
 		if err != nil || again.digest == in.digest {
 			break
 		}
@@ -332,7 +329,7 @@ type inputs struct {
 }
 
 // read reads the files, and the locks beside them.
-func (e *endpoint) read() (inputs, error) {
+func (g *Gateway) read(e *endpoint) (inputs, error) {
 	if len(e.Operations) == 0 {
 		return inputs{}, nil
 	}
@@ -356,7 +353,7 @@ func (e *endpoint) read() (inputs, error) {
 	in := inputs{digest: digest(all)}
 	for _, f := range all {
 		if _, isLock := beside[f.path]; !isLock {
-			in.files = append(in.files, operations.File{Path: f.path, Text: f.text})
+			in.files = append(in.files, operations.File{Path: g.shown(f.path), Text: f.text})
 			continue
 		}
 		lock, err := operations.ReadLock([]byte(f.text))
@@ -368,8 +365,20 @@ func (e *endpoint) read() (inputs, error) {
 	return in, nil
 }
 
+// shown is how a file is called.
+func (g *Gateway) shown(path string) string {
+	if short, err := filepath.Rel(g.options.Base, path); g.options.Base != "" && err == nil && filepath.IsLocal(short) {
+		return filepath.ToSlash(short)
+	}
+	return path
+}
+
 // load makes operations of the files.
 func (g *Gateway) load(e *endpoint, schema *graphql.Snapshot[*schemasearch.Index], in inputs) operations.Set {
+	return operations.Load(g.loading(e, schema, in))
+}
+
+func (g *Gateway) loading(e *endpoint, schema *graphql.Snapshot[*schemasearch.Index], in inputs) operations.Options {
 	o := operations.Options{
 		Endpoint: e.Name, URL: e.URL, Files: in.files, Scalars: e.Scalars, Lock: in.lock, RequireTest: e.RequireTest,
 		Reserved: g.options.Reserved, AuthProfiles: map[string]string{}, Limits: e.Limits, Strict: e.Strict,
@@ -380,7 +389,49 @@ func (g *Gateway) load(e *endpoint, schema *graphql.Snapshot[*schemasearch.Index
 	for name, p := range g.options.AuthProfiles {
 		o.AuthProfiles[name] = p.Host
 	}
-	return operations.Load(o)
+	return o
+}
+
+// LoadFile loads one operation file by itself, whether or not it was tested, for
+// the endpoint of a name, or without one for that whose patterns name the file,
+// or the only one. The faults say what is wrong with the file.
+func (g *Gateway) LoadFile(endpoint, path string) (*operations.Operation, operations.File, []operations.Fault, error) {
+	e, err := g.endpointFor(endpoint, path)
+	if err != nil {
+		return nil, operations.File{}, nil, err
+	}
+	text, err := readFile(path)
+	if err != nil {
+		return nil, operations.File{}, nil, err
+	}
+	file := operations.File{Path: g.shown(path), Text: string(text)}
+	o := g.loading(e, e.schema.Snapshot(), inputs{files: []operations.File{file}})
+	o.RequireTest = false
+	set := operations.Load(o)
+	if len(set.Operations) != 1 || len(set.Faults) > 0 {
+		return nil, file, set.Faults, nil
+	}
+	return set.Operations[0], file, nil, nil
+}
+
+func (g *Gateway) endpointFor(name, path string) (*endpoint, error) {
+	if name == "" && len(g.endpoints) > 1 {
+		for _, e := range g.endpoints {
+			if files, _, err := expand(e.Operations); err == nil && slices.Contains(files, path) {
+				return e, nil
+			}
+		}
+	}
+	return g.find(name, func(*endpoint) bool { return true }, "call operations")
+}
+
+// Try runs an operation that [Gateway.LoadFile] loaded.
+func (g *Gateway) Try(ctx context.Context, o *operations.Operation, input json.RawMessage) (operations.Result, error) {
+	e, err := g.endpointFor(o.Endpoint, "")
+	if err != nil {
+		return operations.Result{}, err
+	}
+	return e.runner.Call(ctx, o, input, nil)
 }
 
 // OperationCall is one call of an operation that is published.

@@ -70,9 +70,17 @@ func (p AuthProfile) Credentials() (http.Header, error) {
 		return request.Header, nil
 	}
 	if p.Type == AuthBearer {
-		return http.Header{"Authorization": {"Bearer " + secret}}, nil
+		secret = "Bearer " + secret
 	}
-	return http.Header{http.CanonicalHeaderKey(p.Header): {secret}}, nil
+	return http.Header{p.HeaderName(): {secret}}, nil
+}
+
+// HeaderName is the name of the header that the credentials are sent in.
+func (p AuthProfile) HeaderName() string {
+	if p.Type == AuthHeader {
+		return http.CanonicalHeaderKey(p.Header)
+	}
+	return "Authorization"
 }
 
 // scalarName is what GraphQL calls a Name (October 2021, §2.1.9).
