@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/docseek/docseek"
 	"github.com/docseek/docseek/search/lexical"
 )
@@ -421,7 +419,7 @@ type findings struct {
 
 // find ranks the chunks that match a query.
 func (e *Engine) find(ctx context.Context, reader Reader, q Query, mode Mode, vectors map[string][]float32, language string) (findings, error) {
-	request := Request{Filter: q.Filter, Vectors: vectors, Limit: listLength}
+	request := Request{Filter: q.Filter, Vectors: vectors, Limit: listLength, Brief: e.opts.Reranker == nil}
 	var f findings
 	var bound float64
 	if mode != Dense {
@@ -449,22 +447,22 @@ func (e *Engine) find(ctx context.Context, reader Reader, q Query, mode Mode, ve
 	return f, nil
 }
 
-// widen fetches the neighbours of entries within their sections.
+// widen fetches entries with their neighbours within their sections.
 func widen(ctx context.Context, reader Reader, entries []entry) ([]passage, error) {
-	passages := make([]passage, len(entries))
-	g, ctx := errgroup.WithContext(ctx)
-	const atOnce = 4
-	g.SetLimit(atOnce)
+	spans := make([]Span, len(entries))
 	for i, entry := range entries {
-		g.Go(func() error {
-			// One chunk more on each side tells whether the section goes on.
-			chunks, err := reader.Chunks(ctx, entry.hit.Source, entry.hit.URL, max(0, entry.first-1), entry.last+1)
-			if err != nil {
-				return fmt.Errorf("read around a hit in %s: %w", entry.hit.URL, err)
-			}
-			passages[i] = newPassage(entry, chunks)
-			return nil
-		})
+		// One chunk more on each side tells whether the section goes on.
+		spans[i] = Span{entry.hit.Source, entry.hit.URL, max(0, entry.first-1), entry.last + 1}
 	}
-	return passages, g.Wait()
+	around, err := reader.Spans(ctx, spans)
+	if err != nil {
+		return nil, fmt.Errorf("read the passages: %w", err)
+	}
+	passages := make([]passage, len(entries))
+	for i, entry := range entries {
+		if passages[i], err = newPassage(entry, around[i]); err != nil {
+			return nil, err
+		}
+	}
+	return passages, nil
 }

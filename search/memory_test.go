@@ -311,6 +311,17 @@ func (r *memoryReader) Chunks(_ context.Context, source, url string, first, last
 	return chunks, nil
 }
 
+func (r *memoryReader) Spans(ctx context.Context, spans []search.Span) ([][]search.Chunk, error) {
+	lists := make([][]search.Chunk, len(spans))
+	for i, span := range spans {
+		var err error
+		if lists[i], err = r.Chunks(ctx, span.Source, span.URL, span.First, span.Last); err != nil {
+			return nil, err
+		}
+	}
+	return lists, nil
+}
+
 func (r *memoryReader) Page(ctx context.Context, source, url string) (search.PageRecord, error) {
 	pages, err := r.Pages(ctx, source, "", "", 1<<30)
 	if i := slices.IndexFunc(pages, func(p search.PageRecord) bool { return p.URL == url }); i >= 0 {

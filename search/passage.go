@@ -1,6 +1,7 @@
 package search
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -27,11 +28,13 @@ type passage struct {
 }
 
 // newPassage takes what belongs to the entry's section out of the chunks around it.
-func newPassage(e entry, around []Chunk) passage {
+// ErrStale when the entry's own is not among them any more.
+func newPassage(e entry, around []Chunk) (passage, error) {
 	at := slices.IndexFunc(around, func(c Chunk) bool { return c.ID == e.hit.ID })
 	if at < 0 {
-		around, at = []Chunk{e.hit.Chunk}, 0
+		return passage{}, fmt.Errorf("read chunk %s of %s: %w", e.hit.ID, e.hit.URL, ErrStale)
 	}
+	e.hit.Chunk = around[at] // whole
 	start, end := at, at+1
 	for start > 0 && around[start-1].Section == e.hit.Section && around[start-1].Ordinal == around[start].Ordinal-1 {
 		start--
@@ -49,7 +52,7 @@ func newPassage(e entry, around []Chunk) passage {
 	}
 	p.alone, _ = p.text(p.at, p.at)
 	p.cost = jsonChars(p.alone)
-	return p
+	return p, nil
 }
 
 // text joins the chunks from from to to, both included, and says which

@@ -201,6 +201,9 @@ type Request struct {
 	Lexical lexical.Vector
 	// Limit is the length of each list.
 	Limit int
+	// Brief leaves out what ranks nothing: title, anchor, text and what belongs to
+	// it, and the dates. A store may give them all the same.
+	Brief bool
 }
 
 // Candidate is a chunk with its score in one list.
@@ -226,6 +229,12 @@ type Chunk struct {
 	Modified   time.Time // zero if the site gives none
 	// PageChunks is the number of chunks of its page.
 	PageChunks int
+}
+
+// Span is the chunks of a page with First ≤ Ordinal ≤ Last.
+type Span struct {
+	Source, URL string
+	First, Last int
 }
 
 // Store holds generations of sources. A store is safe for concurrent use, and
@@ -260,6 +269,8 @@ type Reader interface {
 	Candidates(ctx context.Context, r Request) (Candidates, error)
 	// Chunks returns the chunks of a page with first ≤ Ordinal ≤ last, in order.
 	Chunks(ctx context.Context, source, url string, first, last int) ([]Chunk, error)
+	// Spans returns the chunks of several spans of a few chunks each, at once.
+	Spans(ctx context.Context, spans []Span) ([][]Chunk, error)
 	// Page returns one page's record, or ErrNotFound.
 	Page(ctx context.Context, source, url string) (PageRecord, error)
 	// Pages returns up to limit pages of a source after the given URL, by URL,

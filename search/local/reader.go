@@ -387,35 +387,51 @@ func (r *reader) findPage(ctx context.Context, tx *sql.Tx, source, url string) (
 }
 
 func (r *reader) Chunks(ctx context.Context, source, url string, first, last int) ([]search.Chunk, error) {
-	chunks := []search.Chunk{}
-	err := r.look(ctx, func(tx *sql.Tx) error {
-		p, err := r.findPage(ctx, tx, source, url)
-		if err != nil {
-			return err
-		}
-		from, to := max(int64(first), 0), min(int64(last), p.chunks-1)
-		rows, err := tx.QueryContext(ctx, "SELECT "+chunkColumns+" FROM chunks WHERE id >= ? AND id <= ? ORDER BY id", p.chunk+from, p.chunk+to)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = rows.Close() }()
-		for rows.Next() {
-			id, c, err := scanChunk(rows)
-			if err != nil {
-				return err
-			}
-			c.URL, c.Ordinal = url, int(id-p.chunk)
-			chunks = append(chunks, search.Chunk{
-				Chunk: c, Source: source, Generation: p.generation,
-				IndexedAt: decodeTime(p.indexedAt), Modified: decodeTime(p.modified), PageChunks: int(p.chunks),
-			})
-		}
-		return rows.Err()
-	})
+	lists, err := r.Spans(ctx, []search.Span{{Source: source, URL: url, First: first, Last: last}})
 	if err != nil {
-		return nil, fmt.Errorf("read the chunks of %s in source %s: %w", url, source, err)
+		return nil, err
 	}
-	return chunks, nil
+	return lists[0], nil
+}
+
+func (r *reader) Spans(ctx context.Context, spans []search.Span) ([][]search.Chunk, error) {
+	lists := make([][]search.Chunk, len(spans))
+	err := r.look(ctx, func(tx *sql.Tx) error {
+		for i, span := range spans {
+			var err error
+			if lists[i], err = r.readSpan(ctx, tx, span); err != nil {
+				return fmt.Errorf("read the chunks of %s in source %s: %w", span.URL, span.Source, err)
+			}
+		}
+		return nil
+	})
+	return lists, err
+}
+
+func (r *reader) readSpan(ctx context.Context, tx *sql.Tx, span search.Span) ([]search.Chunk, error) {
+	chunks := []search.Chunk{}
+	p, err := r.findPage(ctx, tx, span.Source, span.URL)
+	if err != nil {
+		return nil, err
+	}
+	from, to := max(int64(span.First), 0), min(int64(span.Last), p.chunks-1)
+	rows, err := tx.QueryContext(ctx, "SELECT "+chunkColumns+" FROM chunks WHERE id >= ? AND id <= ? ORDER BY id", p.chunk+from, p.chunk+to)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		id, c, err := scanChunk(rows)
+		if err != nil {
+			return nil, err
+		}
+		c.URL, c.Ordinal = span.URL, int(id-p.chunk)
+		chunks = append(chunks, search.Chunk{
+			Chunk: c, Source: span.Source, Generation: p.generation,
+			IndexedAt: decodeTime(p.indexedAt), Modified: decodeTime(p.modified), PageChunks: int(p.chunks),
+		})
+	}
+	return chunks, rows.Err()
 }
 
 func readPage(ctx context.Context, tx *sql.Tx, id int64) (search.PageRecord, error) {

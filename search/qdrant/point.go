@@ -142,6 +142,11 @@ func chunkFields() []string {
 	}
 }
 
+// briefFields are those that rank a chunk.
+func briefFields() []string {
+	return []string{fieldSource, fieldURL, fieldFrom, fieldOrdinal, fieldLanguage, fieldVersion, "id", "section", "page_chunks", "path"}
+}
+
 // readChunk is the inverse of chunkPoint. What another program may have changed
 // in the payload cannot make Chunk.Body fail.
 func readChunk(p payload) search.Chunk {

@@ -247,10 +247,14 @@ func best(list []search.Candidate, limit int) []search.Candidate {
 func (r *reader) ask(ctx context.Context, req search.Request, q query) (search.Candidates, error) {
 	limit := uint64(req.Limit)
 	filter := &qdrant.Filter{Must: slices.Concat(narrow(req.Filter), r.visible)}
+	fields := chunkFields()
+	if req.Brief {
+		fields = briefFields()
+	}
 	one := func(using string, question *qdrant.Query, params *qdrant.SearchParams) *qdrant.QueryPoints {
 		return &qdrant.QueryPoints{
 			CollectionName: q.collection, Query: question, Using: &using, Filter: filter, Limit: &limit, Params: params,
-			WithPayload: qdrant.NewWithPayloadInclude(chunkFields()...),
+			WithPayload: qdrant.NewWithPayloadInclude(fields...),
 		}
 	}
 	var batch []*qdrant.QueryPoints
@@ -260,14 +264,9 @@ func (r *reader) ask(ctx context.Context, req search.Request, q query) (search.C
 	if q.lexical {
 		batch = append(batch, one(lexicalVector, qdrant.NewQuerySparse(req.Lexical.Terms, req.Lexical.Weights), nil))
 	}
-	answers, err := call(ctx, r.store.remote, "search in "+q.collection, func(ctx context.Context) ([]*qdrant.BatchResult, error) {
-		return r.store.remote.QueryBatch(ctx, &qdrant.QueryBatchPoints{CollectionName: q.collection, QueryPoints: batch, ReadConsistency: r.store.remote.reading(q.collection)})
-	})
+	answers, err := r.store.remote.queryBatch(ctx, q.collection, batch)
 	if err != nil {
 		return search.Candidates{}, err
-	}
-	if len(answers) != len(batch) {
-		return search.Candidates{}, fmt.Errorf("search in %s: %d answers to %d questions", q.collection, len(answers), len(batch))
 	}
 	lists := make([][]search.Candidate, len(answers))
 	for i, answer := range answers {
@@ -283,6 +282,17 @@ func (r *reader) ask(ctx context.Context, req search.Request, q query) (search.C
 		return search.Candidates{Dense: lists[0]}, nil
 	}
 	return search.Candidates{Dense: lists[0], Lexical: lists[1]}, nil
+}
+
+// queryBatch asks several questions with one request.
+func (r remote) queryBatch(ctx context.Context, collection string, batch []*qdrant.QueryPoints) ([]*qdrant.BatchResult, error) {
+	answers, err := call(ctx, r, "search in "+collection, func(ctx context.Context) ([]*qdrant.BatchResult, error) {
+		return r.QueryBatch(ctx, &qdrant.QueryBatchPoints{CollectionName: collection, QueryPoints: batch, ReadConsistency: r.reading(collection)})
+	})
+	if err == nil && len(answers) != len(batch) {
+		err = fmt.Errorf("search in %s: %d answers to %d questions", collection, len(answers), len(batch))
+	}
+	return answers, err
 }
 
 // searchParams let the best quantized vectors be compared exactly.
@@ -321,40 +331,6 @@ func (r *reader) chunkCollections(g generation) []string {
 		names = append(names, r.store.plain())
 	}
 	return names
-}
-
-func (r *reader) Chunks(ctx context.Context, source, url string, first, last int) ([]search.Chunk, error) {
-	var chunks []search.Chunk
-	if err := r.steady(ctx, func() (err error) {
-		if chunks, err = r.readChunks(ctx, source, url, first, last); err == nil && len(chunks) == 0 {
-			_, err = r.readPage(ctx, source, url)
-		}
-		return err
-	}); err != nil {
-		return nil, fmt.Errorf("read the chunks of %s in source %s: %w", url, source, err)
-	}
-	return chunks, nil
-}
-
-func (r *reader) readChunks(ctx context.Context, source, url string, first, last int) ([]search.Chunk, error) {
-	chunks := []search.Chunk{}
-	if first > last {
-		return chunks, nil
-	}
-	from, to := float64(first), float64(last)
-	must := slices.Concat([]*qdrant.Condition{
-		ofSource(source), ofPages(url), qdrant.NewRange(fieldOrdinal, &qdrant.Range{Gte: &from, Lte: &to}),
-	}, r.visible)
-	for _, name := range r.chunkCollections(r.generations[source]) {
-		if err := r.store.remote.each(ctx, scroll{collection: name, must: must, payload: chunkFields(), page: scrollPage}, func(p *qdrant.RetrievedPoint) error {
-			chunks = append(chunks, readChunk(p.GetPayload()))
-			return nil
-		}); err != nil {
-			return nil, err
-		}
-	}
-	slices.SortFunc(chunks, func(a, b search.Chunk) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
-	return chunks, nil
 }
 
 func (r *reader) Page(ctx context.Context, source, url string) (search.PageRecord, error) {

@@ -127,12 +127,25 @@ func testFaithful(m must, open opener) {
 	chunks, err = r.Chunks(m.ctx, "docs", empty.url, 0, 9)
 	m.ok(err)
 	m.same(chunks, []search.Chunk{})
-	found, err := r.Candidates(m.ctx, search.Request{
-		Vectors: map[string][]float32{fingerprint: embeddings[2].Vector}, Lexical: commonQuery(), Limit: 1,
-	})
+	span := func(url string, first, last int) search.Span {
+		return search.Span{Source: "docs", URL: url, First: first, Last: last}
+	}
+	lists, err := r.Spans(m.ctx, []search.Span{span(c.url, 1, 2), span(empty.url, 0, 9), span(c.url, 0, 99), span(c.url, 3, 2)})
+	m.ok(err)
+	m.same(lists, [][]search.Chunk{want[1:3], {}, want, {}})
+	request := search.Request{Vectors: map[string][]float32{fingerprint: embeddings[2].Vector}, Lexical: commonQuery(), Limit: 1}
+	found, err := r.Candidates(m.ctx, request)
 	m.ok(err)
 	m.same(found.Dense[0].Chunk, want[2])
+	request.Brief = true
+	found, err = r.Candidates(m.ctx, request)
+	m.ok(err)
+	brief, full := found.Dense[0].Chunk, want[2]
+	m.same([]any{brief.ID, brief.Source, brief.URL, brief.Path, brief.Ordinal, brief.Section, brief.PageChunks, brief.Language, brief.Version, brief.Generation},
+		[]any{full.ID, full.Source, full.URL, full.Path, full.Ordinal, full.Section, full.PageChunks, full.Language, full.Version, full.Generation})
 	_, err = r.Page(m.ctx, "other", c.url)
+	m.fails(err, search.ErrNotFound)
+	_, err = r.Spans(m.ctx, []search.Span{span(c.url, 1, 2), span(c.url+"/x", 0, 1)})
 	m.fails(err, search.ErrNotFound)
 	_, err = r.Chunks(m.ctx, "docs", c.url+"/x", 0, 1)
 	m.fails(err, search.ErrNotFound)
