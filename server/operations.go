@@ -83,6 +83,43 @@ func (s *Server) initialized(ctx context.Context, _ any, _ *mcp.InitializeReques
 	}
 }
 
+// operationsHealth is how the operations of an endpoint do.
+type operationsHealth struct {
+	Published int `json:"published"`
+	Withheld  int `json:"withheld,omitempty"`
+	// Faults are what is broken, the first of them with their places.
+	Faults []string `json:"faults,omitempty"`
+	// Refusal is why the files as they are now are not used.
+	Refusal string `json:"refusal,omitempty"`
+}
+
+// maxHealthFaults bounds the faults that are told.
+const maxHealthFaults = 20
+
+func healthOf(info *gateway.OperationsInfo) *operationsHealth {
+	if info == nil {
+		return nil
+	}
+	health := &operationsHealth{Published: info.Published, Withheld: info.Withheld}
+	for i, f := range info.Faults {
+		if i == maxHealthFaults {
+			health.Faults = append(health.Faults, fmt.Sprintf("and %d more", len(info.Faults)-i))
+			break
+		}
+		health.Faults = append(health.Faults, f.String())
+	}
+	if info.Refusal != nil {
+		health.Refusal = info.Refusal.Error()
+	}
+	return health
+}
+
+// answersCalls reports whether something can be called on an endpoint: it has a
+// schema, or operations that need none.
+func answersCalls(e gateway.Info) bool {
+	return e.State == gateway.Ready || e.State == gateway.Stale || e.Operations != nil && e.Operations.Published > 0
+}
+
 // settle lets a client that asks for the tools right after the start see those
 // of the operations too.
 func (s *Server) settle(ctx context.Context, _ any, _ *mcp.ListToolsRequest) {
