@@ -50,6 +50,10 @@ cross: ## Build for every platform
 arm64: ## The kernels for arm64 in an emulator, with and without dot products
 	scripts/arm64.sh
 
+.PHONY: bench-ort
+bench-ort: ## The builtin model's speed beside ONNX Runtime's
+	scripts/bench-ort.sh
+
 .PHONY: conformance
 conformance: build ## The official MCP clients and conformance suite against the binary
 	scripts/conformance/binary.sh ./docseek
