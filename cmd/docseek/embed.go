@@ -17,6 +17,7 @@ import (
 
 	"github.com/docseek/docseek/embed"
 	"github.com/docseek/docseek/embed/builtin"
+	"github.com/docseek/docseek/embed/encoder"
 )
 
 func (a *app) embedCommand() *cobra.Command {
@@ -26,7 +27,8 @@ func (a *app) embedCommand() *cobra.Command {
 		Use:   "embed [TEXT…]",
 		Short: "Print vectors, to compare them with another runtime's",
 		Long: `Embeds each text with the configured embedder and prints a JSON line for it:
-{"text","vector"}. --bench measures the builtin model on this machine instead.`,
+{"text","vector"}. --bench measures the builtin model on this machine instead, with
+every kernel that it runs, or the one that DOCSEEK_CPU names.`,
 		Example: `  docseek embed "rotate a signing key"
   docseek embed --file texts.txt > vectors.jsonl
   docseek embed --bench`,
@@ -134,23 +136,29 @@ type measurement struct {
 const benchFor = time.Second
 
 func (a *app) benchModel(ctx context.Context) error {
-	model, err := builtin.New(builtin.Options{CPU: a.env("DOCSEEK_CPU")})
-	if err != nil {
-		return fmt.Errorf("load the builtin model: %w", err)
-	}
-	if !a.json {
-		fmt.Fprintf(a.out, "%-8s %7s %6s %10s %10s\n", "kernel", "threads", "tokens", "texts/s", "tokens/s")
+	kernels := encoder.Kernels()
+	if name := a.env("DOCSEEK_CPU"); name != "" {
+		kernels = []string{name}
 	}
 	var all []measurement
-	for _, tokens := range []int{32, 128, 256} {
-		for threads := 1; threads <= runtime.GOMAXPROCS(0); threads *= 2 {
-			m, err := measure(ctx, model, tokens, threads)
-			if err != nil {
-				return err
-			}
-			all = append(all, m)
-			if !a.json {
-				fmt.Fprintf(a.out, "%-8s %7d %6d %10.1f %10.0f\n", m.Kernel, m.Threads, m.Tokens, m.Texts, m.Rate)
+	for _, kernel := range kernels {
+		model, err := builtin.New(builtin.Options{CPU: kernel})
+		if err != nil {
+			return fmt.Errorf("load the builtin model: %w", err)
+		}
+		if !a.json && all == nil {
+			fmt.Fprintf(a.out, "%-8s %7s %6s %10s %10s\n", "kernel", "threads", "tokens", "texts/s", "tokens/s")
+		}
+		for _, tokens := range []int{32, 128, 256} {
+			for _, threads := range threadCounts(runtime.GOMAXPROCS(0)) {
+				m, err := measure(ctx, model, tokens, threads, benchFor)
+				if err != nil {
+					return err
+				}
+				all = append(all, m)
+				if !a.json {
+					fmt.Fprintf(a.out, "%-8s %7d %6d %10.1f %10.0f\n", m.Kernel, m.Threads, m.Tokens, m.Texts, m.Rate)
+				}
 			}
 		}
 	}
@@ -160,7 +168,16 @@ func (a *app) benchModel(ctx context.Context) error {
 	return nil
 }
 
-func measure(ctx context.Context, model *builtin.Model, tokens, threads int) (measurement, error) {
+// threadCounts are the powers of two below most, and most.
+func threadCounts(most int) []int {
+	var counts []int
+	for n := 1; n < most; n *= 2 {
+		counts = append(counts, n)
+	}
+	return append(counts, most)
+}
+
+func measure(ctx context.Context, model *builtin.Model, tokens, threads int, d time.Duration) (measurement, error) {
 	// "word" is one token; the model adds the two that mark start and end.
 	text := []string{strings.TrimSpace(strings.Repeat("word ", tokens-2))}
 	var group errgroup.Group
@@ -168,7 +185,7 @@ func measure(ctx context.Context, model *builtin.Model, tokens, threads int) (me
 	began := time.Now()
 	for i := range threads {
 		group.Go(func() error {
-			for time.Since(began) < benchFor {
+			for time.Since(began) < d {
 				if _, err := model.Embed(ctx, text, embed.Passage); err != nil {
 					return err
 				}
