@@ -24,7 +24,7 @@ func messages(faults []operations.Fault) []string {
 }
 
 func TestBuildIsWhatCheckWants(t *testing.T) {
-	set := load(t, shop, operations.File{Path: "o.graphql", Text: orders})
+	set := loadShop(t, shop, operations.File{Path: "o.graphql", Text: orders})
 	documents, tools := operations.Build(set)
 	apollo := operations.ApolloManifest(set)
 	faults := operations.Check(set, []operations.File{
@@ -55,7 +55,7 @@ func TestBuildIsWhatCheckWants(t *testing.T) {
 
 // The sources, the schema or the files that were built have changed.
 func TestCheckFindsDrift(t *testing.T) {
-	before := load(t, shop, operations.File{Path: "o.graphql", Text: orders})
+	before := loadShop(t, shop, operations.File{Path: "o.graphql", Text: orders})
 	documents, tools := operations.Build(before)
 	built := []operations.File{{Path: "docs.json", Text: string(documents)}, {Path: "tools.json", Text: string(tools)}}
 	hidden := before.Operations[2]
@@ -95,7 +95,7 @@ func TestCheckFindsDrift(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			set := load(t, tc.schema, operations.File{Path: "o.graphql", Text: tc.source})
+			set := loadShop(t, tc.schema, operations.File{Path: "o.graphql", Text: tc.source})
 			if diff := cmp.Diff(tc.want, messages(operations.Check(set, tc.built))); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
@@ -113,7 +113,7 @@ func TestOneBrokenAmongTen(t *testing.T) {
 		}
 		fmt.Fprintf(&text, "query Get%d($id: ID!) @mcpTool(description: \"x\") { order(id: $id) { %s } }\n", i, field)
 	}
-	set := load(t, shop, operations.File{Path: "o.graphql", Text: text.String()})
+	set := loadShop(t, shop, operations.File{Path: "o.graphql", Text: text.String()})
 	if len(set.Published()) != 9 || len(set.Documents) != 9 || len(set.Operations) != 10 || len(set.Faults) != 1 {
 		t.Fatalf("%d published, %d documents, %d operations, %v", len(set.Published()), len(set.Documents), len(set.Operations), set.Faults)
 	}

@@ -55,7 +55,7 @@ type Mutation { cancel(id: ID!): Order }
 type Order { id: ID! number: Int }
 `
 
-func load(tb testing.TB, schemaText string, files ...operations.File) operations.Set {
+func loadShop(tb testing.TB, schemaText string, files ...operations.File) operations.Set {
 	tb.Helper()
 	return operations.Load(operations.Options{Endpoint: "shop", Schema: schema(tb, schemaText), Files: files})
 }
@@ -70,7 +70,7 @@ func TestManifestsOfOthers(t *testing.T) {
 	for name, id := range map[string]string{"Relay": md, "codegen": sha, "SHA-256": operations.IDOf(written)} {
 		t.Run(name, func(t *testing.T) {
 			manifest := operations.File{Path: "relay.json", Text: fmt.Sprintf("{\n  %q: %q\n}", id, written)}
-			set := load(t, shop, operations.File{Path: "a.graphql", Text: ours}, manifest)
+			set := loadShop(t, shop, operations.File{Path: "a.graphql", Text: ours}, manifest)
 			if len(set.Faults)+len(set.Warnings) > 0 || len(set.Operations) != 1 {
 				t.Fatalf("%v %v", set.Faults, set.Warnings)
 			}
@@ -95,14 +95,14 @@ func TestManifestsOfOthers(t *testing.T) {
 	})
 	t.Run("not valid", func(t *testing.T) {
 		const text = "query Old { ordr { id } }"
-		set := load(t, shop, operations.File{Path: "m.json", Text: fmt.Sprintf(`{%q: %q}`, operations.IDOf(text), text)})
+		set := loadShop(t, shop, operations.File{Path: "m.json", Text: fmt.Sprintf(`{%q: %q}`, operations.IDOf(text), text)})
 		if len(set.Faults) != 1 || set.Faults[0].Operation != "Old" || !strings.Contains(set.Faults[0].String(), `m.json:1:3: persisted document `) ||
 			!strings.Contains(set.Faults[0].String(), `1:13: Cannot query field "ordr"`) {
 			t.Errorf("%v", set.Faults)
 		}
 	})
 	t.Run("no manifest", func(t *testing.T) {
-		set := load(t, shop, operations.File{Path: "m.json", Text: `[1]`}, operations.File{Path: "x/operations.lock.json", Text: "{}"})
+		set := loadShop(t, shop, operations.File{Path: "m.json", Text: `[1]`}, operations.File{Path: "x/operations.lock.json", Text: "{}"})
 		if len(set.Faults) != 1 || set.Faults[0].File != "m.json" {
 			t.Errorf("%v", set.Faults)
 		}
