@@ -83,6 +83,8 @@ type endpointHealth struct {
 	// Introspection is the way in which the endpoint tells its schema.
 	Introspection string     `json:"introspection,omitempty"`
 	LoadedAt      *time.Time `json:"loaded_at,omitempty"`
+	// Operations are there where any are configured.
+	Operations *operationsHealth `json:"operations,omitempty"`
 }
 
 // health says that the process answers and, to a caller that may use them, how
@@ -100,7 +102,7 @@ func (s *Server) endpointHealth(caller auth.Caller) []endpointHealth {
 	}
 	var all []endpointHealth
 	for _, e := range (seenBy{s.graphql, caller}).Endpoints() {
-		health := endpointHealth{Name: e.Name, State: e.State, Introspection: e.Introspection}
+		health := endpointHealth{Name: e.Name, State: e.State, Introspection: e.Introspection, Operations: healthOf(e.Operations)}
 		if !e.LoadedAt.IsZero() {
 			health.LoadedAt = new(e.LoadedAt.UTC())
 		}
@@ -151,9 +153,7 @@ func (s *Server) ready(access func() error) http.HandlerFunc {
 		case err != nil:
 			s.log.LogAttrs(ctx, slog.LevelWarn, "not ready", slog.Any("error", err))
 			answer.Status, code = "unavailable", http.StatusServiceUnavailable
-		case len(listed.Sources) == 0 && slices.ContainsFunc(s.endpoints(), func(e gateway.Info) bool {
-			return e.State == gateway.Ready || e.State == gateway.Stale
-		}):
+		case len(listed.Sources) == 0 && slices.ContainsFunc(s.endpoints(), answersCalls):
 		case !slices.ContainsFunc(listed.Sources, func(s search.SourceStatus) bool { return s.Pages > 0 }):
 			answer.Status, code = "empty", http.StatusServiceUnavailable
 		}
@@ -245,8 +245,11 @@ func (e *endpoint) post(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, fault.status, fault.message)
 		return
 	}
-	var head messageHead
-	_ = json.Unmarshal(body, &head) // mcp-go says what is wrong with it
+	head, wrong := readHead(body)
+	if wrong != nil {
+		writeJSON(w, http.StatusBadRequest, wrong)
+		return
+	}
 	if head.Method == string(mcp.MethodNotificationCancelled) {
 		// Without sessions a request id does not say whose request it is: taking
 		// the notification would let one client cancel another's call. A client

@@ -80,3 +80,53 @@ func BenchmarkCall(b *testing.B) {
 		})
 	}
 }
+
+// An id comes back as it was sent, or is refused: never another one.
+func TestRequestIDs(t *testing.T) {
+	s, err := New(Options{Docs: &library{}, Log: discard()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const (
+		tooLarge = "the id is too large a number: use one up to 9007199254740991, or a string"
+		noID     = "the id must be a string or a number"
+	)
+	for id, refusal := range map[string]string{
+		`1`: "", `"a"`: "", `""`: "", `0`: "", `-7`: "", `9007199254740991`: "", `"9007199254740993"`: "", `1.5`: "",
+		`9007199254740992`: tooLarge, `9007199254740993`: tooLarge, `-9007199254740993`: tooLarge, `18446744073709551616`: tooLarge, `1e400`: tooLarge,
+		`{}`: noID, `true`: noID, `[1]`: noID,
+	} {
+		message := []byte(`{"jsonrpc":"2.0","id":` + id + `,"method":"ping"}`)
+		w := httptest.NewRecorder()
+		s.Handler().ServeHTTP(w, request(t, http.Header{"Content-Type": {"application/json"}}, message))
+		var out bytes.Buffer
+		if err := s.ServeStdio(t.Context(), bytes.NewReader(message), &out); err != nil {
+			t.Fatal(err)
+		}
+		status := http.StatusOK
+		if refusal != "" {
+			status = http.StatusBadRequest
+		}
+		if w.Code != status {
+			t.Errorf("id %s: status %d, want %d", id, w.Code, status)
+		}
+		for transport, body := range map[string][]byte{"HTTP": w.Body.Bytes(), "stdio": out.Bytes()} {
+			var got struct {
+				ID    json.RawMessage `json:"id"`
+				Error struct {
+					Message string `json:"message"`
+				} `json:"error"`
+			}
+			if err := json.Unmarshal(body, &got); err != nil {
+				t.Fatalf("id %s over %s: %v in %s", id, transport, err, body)
+			}
+			want := id
+			if refusal == noID {
+				want = "null"
+			}
+			if string(got.ID) != want || got.Error.Message != refusal {
+				t.Errorf("id %s over %s came back as %s, %q", id, transport, got.ID, got.Error.Message)
+			}
+		}
+	}
+}

@@ -80,8 +80,11 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 				conn.write(noMessage(mcp.INVALID_REQUEST, batchRefused))
 				continue
 			}
-			var head messageHead
-			_ = json.Unmarshal(got.text, &head) // mcp-go says what is wrong with it
+			head, fault := readHead(got.text)
+			if fault != nil {
+				conn.write(fault)
+				continue
+			}
 			if head.ID == nil {
 				conn.answer(ctx, head, got.text) // a notification, or not a message at all
 				continue
@@ -101,18 +104,6 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 			})
 		}
 	}
-}
-
-// messageHead is what the transports need to know of a message.
-type messageHead struct {
-	ID     any    `json:"id"`
-	Method string `json:"method"`
-	Params struct {
-		Name string `json:"name"`
-		Meta struct {
-			ProtocolVersion string `json:"io.modelcontextprotocol/protocolVersion"`
-		} `json:"_meta"`
-	} `json:"params"`
 }
 
 // stdioConn writes the messages to the client.
