@@ -51,11 +51,7 @@ func Draft(o DraftOptions) (file []byte, notes []string, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("draft an operation file: %w", err)
 	}
-	content, err := d.content(root)
-	if err != nil {
-		return nil, nil, fmt.Errorf("draft an operation file: %w", err)
-	}
-	if file, err = content.text(); err != nil {
+	if file, err = d.content(root).text(); err != nil {
 		return nil, nil, fmt.Errorf("draft an operation file: %w", err)
 	}
 	_, faults := loadFile(File{Path: "draft", Text: string(file)}, d.options(), nil)
@@ -242,7 +238,7 @@ func readSample(sample []byte) (map[string]any, error) {
 }
 
 // content is the file.
-func (d *drafter) content(root *shape) (outline, error) {
+func (d *drafter) content(root *shape) outline {
 	response, target, items := useful(root)
 	describe := "write what the tool is for and when to use it"
 	if d.op.Description == "" {
@@ -281,7 +277,7 @@ func (d *drafter) content(root *shape) (outline, error) {
 	if described := d.result(response, target, items, shaped, single); described != nil {
 		file = append(file, pair{key: "output_schema", value: described})
 	}
-	return append(file, pair{key: "error_policy", value: d.policy(root, single)}), nil
+	return append(file, pair{key: "error_policy", value: d.policy(root, single)})
 }
 
 // useful is the part of the data that the query is for: down to the first value

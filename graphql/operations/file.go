@@ -2,7 +2,6 @@ package operations
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net/http"
 	"path"
@@ -45,9 +44,9 @@ func loadFile(f File, o Options, scalars execute.Scalars) (*Operation, []Fault) 
 	op.Revision = Revision(f.Text, o.URL, op.AuthProfile)
 	op.Tested = o.Lock.Tested(op.Name, op.Revision)
 	if o.RequireTest && !op.Tested {
-		op.Withheld = fmt.Sprintf("its present revision was not tested: run docseek operations test %s", f.Path)
+		op.Withheld = "its present revision was not tested: run docseek operations test " + f.Path
 	}
-	return op, nil
+	return op, l.faults
 }
 
 // fileLoader makes an operation of a sheet, step by step.

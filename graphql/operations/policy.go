@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/docseek/docseek/graphql/execute"
@@ -57,7 +58,7 @@ func (p policy) named(value any, at []any) []execute.Fault {
 	switch value := value.(type) {
 	case []any:
 		for i, item := range value {
-			faults = append(faults, p.named(item, append(at, json.Number(fmt.Sprint(i))))...)
+			faults = append(faults, p.named(item, append(at, json.Number(strconv.Itoa(i))))...)
 		}
 	case map[string]any:
 		if name, ok := value["__typename"].(string); ok && p.matches(name) {

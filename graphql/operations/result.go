@@ -134,7 +134,7 @@ func (m mapping) judge(r Result, a execute.Answer, value any) Result {
 		r.State = Failed
 		return r
 	case r.State == Missing && r.Value == nil:
-		r.Errors = append(r.Errors, execute.Fault{Message: fmt.Sprintf("path not found: the answer has nothing at %s", m.response.text)})
+		r.Errors = append(r.Errors, execute.Fault{Message: "path not found: the answer has nothing at " + m.response.text})
 		return r
 	case r.State == Null && m.policy.nullIsError:
 		return r.fail("the answer is null at %s", m.response.stemText())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -295,7 +296,7 @@ func within(n ast.Node, location []string) ast.Node {
 			}
 		case *ast.SequenceNode:
 			for i, item := range at.Values {
-				if fmt.Sprint(i) == step {
+				if strconv.Itoa(i) == step {
 					next = item
 				}
 			}

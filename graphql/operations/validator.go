@@ -118,7 +118,7 @@ func sentences(schema *jsonschema.Schema, failed *jsonschema.ValidationError) []
 	var all []string
 	for _, leaf := range leaves(failed) {
 		at := pointerText(leaf.InstanceLocation)
-		sentence := ""
+		var sentence string
 		switch k := leaf.ErrorKind.(type) {
 		case *kind.Required:
 			for _, name := range k.Missing {
