@@ -54,6 +54,8 @@ type ClientOptions struct {
 	// Transport carries the requests; nil means the proxy and certificates of
 	// the environment.
 	Transport http.RoundTripper
+	// Wrap, where there is one, puts something around the transport.
+	Wrap func(http.RoundTripper) http.RoundTripper
 }
 
 // Client sends GraphQL requests to one endpoint, as GraphQL over HTTP has it
@@ -88,7 +90,11 @@ func NewClient(o ClientOptions) (*Client, error) {
 		timeout: cmp.Or(max(o.Timeout, 0), DefaultTimeout),
 		max:     cmp.Or(max(o.MaxResponse, 0), DefaultMaxResponse),
 	}
-	c.http = &http.Client{Transport: roundTripper(o.Transport), CheckRedirect: c.checkRedirect}
+	transport := roundTripper(o.Transport)
+	if o.Wrap != nil {
+		transport = o.Wrap(transport)
+	}
+	c.http = &http.Client{Transport: transport, CheckRedirect: c.checkRedirect}
 	return c, nil
 }
 

@@ -118,6 +118,8 @@ func (s *Server) entrance(opts Options) (http.Handler, error) {
 	on(e.open, "GET /readyz", s.ready(opts.Access.Status))
 	on(e.open, "GET "+loginPath, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { page.Login(w, r, http.StatusOK, "") }))
 	on(e.open, "POST "+loginPath, e.gate.Login(https, page.Login))
+	// What is not there is not: a client that looks for OAuth goes on without.
+	on(e.open, "GET /.well-known/", http.NotFoundHandler())
 	for pattern, document := range documents.wellKnown() {
 		on(e.open, pattern, document)
 	}
@@ -135,12 +137,15 @@ func (s *Server) entrance(opts Options) (http.Handler, error) {
 	mux.Handle("/mcp", endpoint)
 	mux.Handle("/mcp/{$}", endpoint)
 	mux.HandleFunc("GET /mcp/server-card", documents.card)
+	if opts.Runs != nil {
+		mux.HandleFunc("POST /runs", s.startRuns(opts.Runs, e.gate))
+	}
 
 	guard := middleware.Guard{
 		Hosts: opts.AllowedHosts, Public: public.Hostname(), Origins: opts.AllowedOrigins, Probes: []string{"/healthz", "/readyz"},
 	}
 	links := []func(http.Handler) http.Handler{
-		middleware.RequestID, middleware.WriteTimeout(writeTimeout), middleware.Recover(s.log), guard.Wrap, middleware.CORS, e.gate.Identify,
+		middleware.RequestID, middleware.Statuses(opts.Metrics.Request), middleware.WriteTimeout(writeTimeout), middleware.Recover(s.log), guard.Wrap, middleware.CORS, e.gate.Identify,
 	}
 	if opts.Access.PerMinute > 0 {
 		limit, err := middleware.NewRateLimit(opts.Access.PerMinute, max(1, opts.Access.Burst), e.key, s.log)

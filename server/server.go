@@ -54,6 +54,8 @@ type Options struct {
 	// leaves them out.
 	Metrics *obs.Metrics
 	Tracer  *obs.Tracer
+	// Runs starts runs for POST /runs; nil leaves the route out.
+	Runs Runs
 	// Progress tells the web page of the runs that are on; nil where none ever is.
 	Progress func() []web.Running
 }

@@ -107,7 +107,7 @@ func (a *app) probes(c config.Config) (probes []doctor.Probe, done func(), _ err
 	}
 	var closers []func()
 	for _, g := range c.GraphQL {
-		api, err := newGateway(c, silent, g)
+		api, err := newGateway(c, silent, nil, g)
 		if err != nil {
 			return nil, nil, err
 		}

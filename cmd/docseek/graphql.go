@@ -260,8 +260,8 @@ func (a *app) ask(ctx context.Context, endpoint string, do func(context.Context,
 	if err != nil {
 		return err
 	}
-	chosen.Operations = nil                                        // they are none of this command's business
-	g, err := newGateway(c, slog.New(slog.DiscardHandler), chosen) // what goes wrong is said once, at the end
+	chosen.Operations = nil                                             // they are none of this command's business
+	g, err := newGateway(c, slog.New(slog.DiscardHandler), nil, chosen) // what goes wrong is said once, at the end
 	if err != nil {
 		return err
 	}
@@ -323,7 +323,7 @@ func withEndpoint(all []config.GraphQL, url string) ([]config.GraphQL, error) {
 }
 
 // newGateway puts together what answers for some endpoints of a configuration.
-func newGateway(c config.Config, log *slog.Logger, endpoints ...config.GraphQL) (*gateway.Gateway, error) {
+func newGateway(c config.Config, log *slog.Logger, wrap func(string, http.RoundTripper) http.RoundTripper, endpoints ...config.GraphQL) (*gateway.Gateway, error) {
 	configs := make([]gateway.Config, len(endpoints))
 	for i, g := range endpoints {
 		g = g.WithDefaults()
@@ -359,7 +359,7 @@ func newGateway(c config.Config, log *slog.Logger, endpoints ...config.GraphQL) 
 		base = "" // below the root, whole paths say more
 	}
 	return gateway.New(configs, gateway.Options{
-		Log: log, AuthProfiles: profiles, Reserved: server.BuiltinTools(), MaxOperations: c.MaxOperations, Base: base,
+		Log: log, AuthProfiles: profiles, Reserved: server.BuiltinTools(), MaxOperations: c.MaxOperations, Base: base, Wrap: wrap,
 	})
 }
 

@@ -75,7 +75,7 @@ func approving(c config.Config, name string) ([]config.GraphQL, error) {
 // inventory loads the operations of some endpoints. What is broken in them stands
 // in the inventories; the error is that of a schema, or of files that cannot be read.
 func (a *app) inventory(ctx context.Context, c config.Config, endpoints []config.GraphQL) (*gateway.Gateway, error) {
-	g, err := newGateway(c, slog.New(slog.DiscardHandler), endpoints...)
+	g, err := newGateway(c, slog.New(slog.DiscardHandler), nil, endpoints...)
 	if err != nil {
 		return nil, err
 	}

@@ -33,6 +33,8 @@ type parts struct {
 	builtin func() (*builtin.Model, error)
 	// reranker is nil where none is configured.
 	reranker search.Reranker
+	// answered hears what sites answer; nil hears nothing.
+	answered func(status int)
 	// nextRun is set by serve, where there is a scheduler.
 	nextRun  func(source string) time.Time
 	interval time.Duration
@@ -128,7 +130,7 @@ func (p *parts) newIndexer(ctx context.Context) (*indexer.Indexer, func() error,
 	if err != nil {
 		return nil, nil, errors.Join(err, cache.Close())
 	}
-	c, err := crawler.New(crawler.Options{Version: version(), Logger: p.log})
+	c, err := crawler.New(crawler.Options{Version: version(), Logger: p.log, Answered: p.answered})
 	if err != nil {
 		return nil, nil, errors.Join(err, cache.Close())
 	}

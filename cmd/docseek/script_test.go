@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -43,6 +44,8 @@ func TestMain(m *testing.M) {
 //	json FILE KEY VALUE     the value at a dotted key is VALUE (* is anything; the key len counts a list)
 //	freeport                $ADDR is an address to listen on
 //	up URL                  wait until the URL answers
+//	request FILE METHOD URL [BODY]  the answer's status and body go to FILE; $TOKEN is sent where it is set
+//	until URL PATTERN       wait until the answer matches
 //	api                     serve the demo's GraphQL API at $API/graphql
 //	stored                  wait until the index in $DOCSEEK_DATA_DIR has a generation
 func TestScripts(t *testing.T) {
@@ -58,7 +61,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"site": cmdSite, "set": cmdSet, "drop": cmdDrop, "hold": cmdHold, "release": cmdRelease, "asked": cmdAsked,
 			"json": cmdJSON, "exitcode": cmdExitCode, "freeport": cmdFreeport, "up": cmdUp, "stored": cmdStored,
-			"api": cmdAPI,
+			"api": cmdAPI, "request": cmdRequest, "until": cmdUntil,
 		},
 	})
 }
@@ -215,6 +218,42 @@ func cmdUp(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		_ = response.Body.Close()
 		return response.StatusCode == http.StatusOK
+	})
+}
+
+func cmdRequest(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 || len(args) > 4 {
+		ts.Fatalf("usage: request FILE METHOD URL [BODY]")
+	}
+	body := ""
+	if len(args) == 4 {
+		body = args[3]
+	}
+	r, err := http.NewRequestWithContext(context.Background(), args[1], args[2], strings.NewReader(body))
+	ts.Check(err)
+	if token := ts.Getenv("TOKEN"); token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := http.DefaultClient.Do(r)
+	ts.Check(err)
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), fmt.Appendf(nil, "%d\n%s", response.StatusCode, answer), 0o600))
+}
+
+func cmdUntil(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 2, "until URL PATTERN")
+	pattern, err := regexp.Compile("(?m)" + args[1])
+	ts.Check(err)
+	wait(ts, args[0]+" has no answer that matches "+args[1], func() bool {
+		response, err := http.Get(args[0])
+		if err != nil {
+			return false
+		}
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		return err == nil && pattern.Match(body)
 	})
 }
 

@@ -83,6 +83,15 @@ func (a *app) serve(ctx context.Context, c config.Config, flags serveFlags, read
 		return err
 	}
 	defer p.close(&err)
+	if flags.stdio {
+		c.Server.Metrics = config.Metrics{} // many agents start a process each: one address is not for all
+	}
+	seen, err := a.observe(ctx, c.Server)
+	defer seen.close(&err)
+	if err != nil {
+		return err
+	}
+	p.answered = seen.metrics.Fetch
 	sources, err := p.sources(ctx)
 	if err != nil {
 		return err
@@ -94,6 +103,12 @@ func (a *app) serve(ctx context.Context, c config.Config, flags serveFlags, read
 	options := server.Options{
 		Docs: p.engine(), Version: version(), Log: a.log, PublicURL: c.Server.PublicURL,
 		AllowedHosts: c.Server.AllowedHosts, AllowedOrigins: c.Server.AllowedOrigins, ConnectorTools: c.Server.ConnectorTools,
+		Metrics: seen.metrics, Tracer: seen.tracer,
+	}
+	var requests *schedule.Requests
+	if c.Server.RunHook && !flags.stdio {
+		requests = schedule.NewRequests()
+		options.Runs = hook{sources, requests}
 	}
 	if !flags.stdio {
 		if options.Access, err = a.access(c.Server); err != nil {
@@ -104,7 +119,7 @@ func (a *app) serve(ctx context.Context, c config.Config, flags serveFlags, read
 	options.Progress = board.Progress
 	var apis *gateway.Gateway
 	if len(c.GraphQL) > 0 {
-		if apis, err = newGateway(c, a.log, c.GraphQL...); err != nil {
+		if apis, err = newGateway(c, a.log, seen.transport, c.GraphQL...); err != nil {
 			return err
 		}
 		defer apis.Close()
@@ -150,12 +165,13 @@ func (a *app) serve(ctx context.Context, c config.Config, flags serveFlags, read
 			return nil
 		})
 	}
-	if !plan.Off() && len(sources) > 0 {
-		runs := &runner{parts: p, board: &board}
+	group.Go(func() error { return seen.serve(ctx, options.Docs.List) })
+	if (!plan.Off() || requests != nil) && len(sources) > 0 {
+		runs := &runner{parts: p, board: &board, seen: seen}
 		defer func() { err = errors.Join(err, runs.close()) }()
 		jobs, indexed := a.jobs(runs, sources)
 		group.Go(func() error {
-			plan.Run(ctx, jobs)
+			plan.Run(ctx, jobs, requests)
 			return nil
 		})
 		group.Go(func() error {
@@ -201,6 +217,7 @@ type runner struct {
 	*parts
 	// board shows the runs that are on.
 	board      *web.Board
+	seen       observation
 	indexer    *indexer.Indexer
 	closeCache func() error
 }
@@ -299,6 +316,7 @@ func (a *app) scheduledRun(ctx context.Context, runs *runner, s docseek.Source) 
 		progress.update(now)
 		runs.board.Update(s.Name, string(now.Stage), now.Done, now.Total)
 	}})
+	runs.seen.run(report)
 	if err != nil {
 		return err
 	}

@@ -70,6 +70,9 @@ type Options struct {
 	// Transport carries the requests; nil means the proxy and certificates of
 	// the environment.
 	Transport http.RoundTripper
+	// Wrap, where there is one, puts something around what carries the requests
+	// of an endpoint.
+	Wrap func(endpoint string, next http.RoundTripper) http.RoundTripper
 	// Patience is how long a call waits for a schema that is being loaded for
 	// the first time; 0 means 10 s.
 	Patience time.Duration
@@ -134,6 +137,9 @@ func (g *Gateway) newEndpoint(c Config) (*endpoint, error) {
 	e.report.Store(&report{})
 	client := graphql.ClientOptions{
 		URL: c.URL, Headers: c.Headers, Timeout: c.Limits.Timeout, MaxResponse: c.MaxResponse, Transport: o.Transport,
+	}
+	if o.Wrap != nil {
+		client.Wrap = func(next http.RoundTripper) http.RoundTripper { return o.Wrap(c.Name, next) }
 	}
 	caller, err := graphql.NewClient(client)
 	if err != nil {

@@ -36,6 +36,8 @@ type Server struct {
 	ConnectorTools bool `yaml:"connector_tools,omitempty" env:"CONNECTOR_TOOLS"`
 	// Metrics says where the metrics are served.
 	Metrics Metrics `yaml:"metrics,omitempty" envPrefix:"METRICS_"`
+	// Traces says where traces are sent.
+	Traces Traces `yaml:"traces,omitempty" envPrefix:"TRACES_"`
 	// RunHook lets a caller with the scope runs:write start a run by POST /runs.
 	RunHook bool `yaml:"run_hook,omitempty" env:"RUN_HOOK"`
 }
@@ -87,6 +89,16 @@ type Metrics struct {
 	Listen string `yaml:"listen,omitempty" env:"LISTEN"`
 }
 
+// Traces says where OpenTelemetry traces are sent.
+type Traces struct {
+	// Endpoint takes OTLP over HTTP, such as http://localhost:4318/v1/traces;
+	// empty means that nothing is traced.
+	Endpoint string `yaml:"endpoint,omitempty" env:"ENDPOINT"`
+	// Ratio is the part of the calls that are traced where the caller has not
+	// decided it, from 0 to 1.
+	Ratio float64 `yaml:"ratio,omitempty" env:"RATIO"`
+}
+
 // WithDefaults fills in what a file may leave out.
 func (s Server) WithDefaults() Server {
 	s.RateLimit.PerMinute = cmp.Or(s.RateLimit.PerMinute, 60)
@@ -130,6 +142,9 @@ func (v *validator) server(s Server) {
 		v.fault("server.listen", "%s can be reached by others and nothing checks who asks; listen on 127.0.0.1, set server.auth, "+
 			"or write insecure: true if something in front of it does", s.Listen)
 	}
+	if s.RunHook && !loopback(host) && !s.Auth.On() {
+		v.fault("server.run_hook", "needs server.auth on an address that others can reach: anybody could start runs")
+	}
 	if s.PublicURL != "" {
 		v.webURL("server.public_url", s.PublicURL)
 	}
@@ -142,6 +157,13 @@ func (v *validator) server(s Server) {
 		if _, ok := addressRange(text); !ok {
 			v.fault("server.trusted_proxies", "must be addresses or CIDR ranges such as 10.0.0.0/8 (got %q)", text)
 		}
+	}
+	if s.Traces.Endpoint != "" {
+		v.webURL("server.traces.endpoint", s.Traces.Endpoint)
+		v.noCredential("server.traces.endpoint", s.Traces.Endpoint)
+	}
+	if s.Traces.Ratio < 0 || s.Traces.Ratio > 1 {
+		v.fault("server.traces.ratio", "must be between 0 and 1 (got %v)", s.Traces.Ratio)
 	}
 	if s.Metrics.Listen != "" {
 		if _, _, err := net.SplitHostPort(s.Metrics.Listen); err != nil {

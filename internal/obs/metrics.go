@@ -29,7 +29,7 @@ type Metrics struct {
 	durations   *prometheus.HistogramVec
 	answers     *prometheus.CounterVec
 	results     *prometheus.HistogramVec
-	denials     *prometheus.CounterVec
+	requests    *prometheus.CounterVec
 	runs        *prometheus.CounterVec
 	runSeconds  *prometheus.HistogramVec
 	pages       *prometheus.CounterVec
@@ -54,10 +54,10 @@ func NewMetrics(version string) *Metrics {
 		calls:    counter("tool_calls_total", "Tool calls by outcome.", "tool", "outcome"),
 		durations: histogram("tool_call_duration_seconds", "How long tool calls took.",
 			[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 25}, "tool"),
-		answers: counter("searches_total", "Searches of the documentation that were answered, by mode and by whether the answer was degraded.", "mode", "degraded"),
-		results: histogram("search_results", "Results of an answered search.", []float64{0, 1, 2, 3, 5, 10, 20}, "mode"),
-		denials: counter("requests_denied_total", "HTTP requests that were turned away, by reason.", "reason"),
-		runs:    counter("runs_total", "Index runs by outcome.", "source", "outcome"),
+		answers:  counter("searches_total", "Searches of the documentation that were answered, by mode and by whether the answer was degraded.", "mode", "degraded"),
+		results:  histogram("search_results", "Results of an answered search.", []float64{0, 1, 2, 3, 5, 10, 20}, "mode"),
+		requests: counter("http_requests_total", "HTTP requests by the status of their answer.", "status"),
+		runs:     counter("runs_total", "Index runs by outcome.", "source", "outcome"),
 		runSeconds: histogram("run_duration_seconds", "How long index runs took.",
 			[]float64{1, 5, 15, 60, 300, 900, 3600, 4 * 3600}, "source"),
 		pages:    counter("run_pages_total", "Pages of index runs by what became of them.", "source", "fate"),
@@ -71,7 +71,7 @@ func NewMetrics(version string) *Metrics {
 		Namespace: "docseek", Name: "build_info", Help: "The running version.", ConstLabels: prometheus.Labels{"version": version},
 	})
 	info.Set(1)
-	m.registry.MustRegister(info, m.calls, m.durations, m.answers, m.results, m.denials, m.runs, m.runSeconds, m.pages, m.embedded,
+	m.registry.MustRegister(info, m.calls, m.durations, m.answers, m.results, m.requests, m.runs, m.runSeconds, m.pages, m.embedded,
 		m.fetches, m.upstream, m.upstreamSec,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
@@ -101,12 +101,12 @@ func (m *Metrics) Answer(mode string, degraded bool, results int) {
 	m.results.WithLabelValues(mode).Observe(float64(results))
 }
 
-// Deny counts a request that was turned away. The reason is one of a few words.
-func (m *Metrics) Deny(reason string) {
+// Request counts an HTTP request that was answered.
+func (m *Metrics) Request(status int) {
 	if m == nil {
 		return
 	}
-	m.denials.WithLabelValues(reason).Inc()
+	m.requests.WithLabelValues(statusLabel(status)).Inc()
 }
 
 // Run is an index run that has ended.
@@ -145,7 +145,7 @@ func (m *Metrics) Upstream(endpoint string, next http.RoundTripper) http.RoundTr
 	if m == nil {
 		return next
 	}
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
+	return roundTripper{next, func(r *http.Request) (*http.Response, error) {
 		started := time.Now()
 		res, err := next.RoundTrip(r)
 		status := 0
@@ -156,12 +156,23 @@ func (m *Metrics) Upstream(endpoint string, next http.RoundTripper) http.RoundTr
 		m.upstream.WithLabelValues(name, statusLabel(status)).Inc()
 		m.upstreamSec.WithLabelValues(name).Observe(time.Since(started).Seconds())
 		return res, err
-	})
+	}}
 }
 
-type roundTripper func(*http.Request) (*http.Response, error)
+// roundTripper puts something around another one.
+type roundTripper struct {
+	next http.RoundTripper
+	do   func(*http.Request) (*http.Response, error)
+}
 
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return t.do(r) }
+
+// CloseIdleConnections closes those of what it stands around.
+func (t roundTripper) CloseIdleConnections() {
+	if c, ok := t.next.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
 
 func statusLabel(status int) string {
 	if status < 100 || status > 599 {

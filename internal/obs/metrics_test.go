@@ -50,7 +50,7 @@ func TestCounts(t *testing.T) {
 	m.Call("search_docs", "ok", 30*time.Millisecond)
 	m.Call("search_docs", "timeout", 25*time.Second)
 	m.Answer("lexical", true, 4)
-	m.Deny("rate_limit")
+	m.Request(429)
 	m.Fetch(200)
 	m.Fetch(0)
 	m.Fetch(304)
@@ -63,7 +63,7 @@ func TestCounts(t *testing.T) {
 		`docseek_tool_call_duration_seconds_count{tool="search_docs"} 2`,
 		`docseek_searches_total{degraded="true",mode="lexical"} 1`,
 		`docseek_search_results_sum{mode="lexical"} 4`,
-		`docseek_requests_denied_total{reason="rate_limit"} 1`,
+		`docseek_http_requests_total{status="429"} 1`,
 		`docseek_crawler_responses_total{status="200"} 1`,
 		`docseek_crawler_responses_total{status="304"} 1`,
 		`docseek_crawler_responses_total{status="none"} 1`,
@@ -150,7 +150,7 @@ func TestNilMetricsDoNothing(t *testing.T) {
 	var m *obs.Metrics
 	m.Call("a", "ok", 0)
 	m.Answer("hybrid", false, 1)
-	m.Deny("token")
+	m.Request(200)
 	m.Fetch(200)
 	m.Run(obs.Run{})
 	if m.Upstream("api", http.DefaultTransport) != http.DefaultTransport {

@@ -122,7 +122,7 @@ func (t *Tracer) Transport(next http.RoundTripper) http.RoundTripper {
 	if t == nil {
 		return next
 	}
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
+	return roundTripper{next, func(r *http.Request) (*http.Response, error) {
 		ctx, span := t.tracer.Start(r.Context(), r.Method, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
 			attribute.String("http.request.method", r.Method), attribute.String("server.address", r.URL.Hostname())))
 		defer span.End()
@@ -139,5 +139,5 @@ func (t *Tracer) Transport(next http.RoundTripper) http.RoundTripper {
 			}
 		}
 		return res, err
-	})
+	}}
 }

@@ -4,7 +4,7 @@
 // and since its last attempt by this process. So a job that was missed while
 // nothing ran is started right away, ticks that pass during a run count as one,
 // a failed run waits for the next tick, and of several processes over one index
-// the first to come does the work.
+// the first to come does the work. A job that is asked for is due, too.
 package schedule
 
 import (
@@ -142,27 +142,43 @@ func (s *Schedule) last(now time.Time) time.Time {
 	return now.Add(-farthest)
 }
 
-// Run runs the jobs that are due, at once and after every tick, in their order
-// and one at a time, until ctx ends and the job under way has returned. A job
-// that fails or panics is logged. When the schedule is off Run returns at once.
-func (s *Schedule) Run(ctx context.Context, jobs []Job) {
-	if s.Off() {
+// Run runs the jobs that are due, at once, after every tick and when one is asked
+// for, in their order and one at a time, until ctx ends and the job under way has
+// returned. A job that fails or panics is logged. When the schedule is off only
+// what is asked for runs; without requests, which may be nil, Run returns at once.
+func (s *Schedule) Run(ctx context.Context, jobs []Job, requests *Requests) {
+	if s.Off() && requests == nil {
 		return
 	}
 	attempted := make([]time.Time, len(jobs))
 	for ctx.Err() == nil {
 		began := wallClock()
 		for i, job := range jobs {
-			if ctx.Err() == nil && s.visit(ctx, job, attempted[i]) {
+			if ctx.Err() == nil && s.visit(ctx, job, attempted[i], requests.take(job.Name)) {
 				attempted[i] = wallClock()
 			}
 		}
-		wait(ctx, s.Next(began)) // not of now: a tick that has passed since is not lost
+		s.wait(ctx, began, requests.woken())
 	}
 }
 
+// due is why a job runs now; empty when it does not.
+func (s *Schedule) due(ctx context.Context, job Job, attempted time.Time, asked bool) string {
+	switch {
+	case asked:
+		return "asked for"
+	case s.Off():
+		return ""
+	}
+	tick := s.last(wallClock().Add(-s.offset))
+	if !attempted.Before(tick) || !job.LastSuccess(ctx).Before(tick) {
+		return ""
+	}
+	return "tick of " + tick.Format(time.RFC3339)
+}
+
 // visit runs a job if it is due, and says whether it did.
-func (s *Schedule) visit(ctx context.Context, job Job, attempted time.Time) (ran bool) {
+func (s *Schedule) visit(ctx context.Context, job Job, attempted time.Time, asked bool) (ran bool) {
 	log := s.log.With(slog.String("job", job.Name))
 	began := time.Now()
 	defer func() {
@@ -172,11 +188,11 @@ func (s *Schedule) visit(ctx context.Context, job Job, attempted time.Time) (ran
 				slog.Any("panic", reason), slog.String("stack", string(debug.Stack())))
 		}
 	}()
-	tick := s.last(wallClock().Add(-s.offset))
-	if !attempted.Before(tick) || !job.LastSuccess(ctx).Before(tick) {
+	why := s.due(ctx, job, attempted, asked)
+	if why == "" {
 		return false
 	}
-	log.LogAttrs(ctx, slog.LevelInfo, "scheduled run starts", slog.Time("tick", tick))
+	log.LogAttrs(ctx, slog.LevelInfo, "scheduled run starts", slog.String("why", why))
 	switch err := job.Run(ctx); {
 	case err != nil && ctx.Err() != nil:
 		log.LogAttrs(ctx, slog.LevelInfo, "scheduled run was interrupted",
@@ -190,16 +206,24 @@ func (s *Schedule) visit(ctx context.Context, job Job, attempted time.Time) (ran
 	return true
 }
 
-// wait waits until the clock shows a time, or ctx ends.
-func wait(ctx context.Context, until time.Time) {
+// wait waits for the first tick after began, so that none which passed meanwhile
+// is lost, until it is woken, or until ctx ends.
+func (s *Schedule) wait(ctx context.Context, began time.Time, wake <-chan struct{}) {
+	until := s.Next(began)
 	for {
-		left := until.Sub(wallClock())
+		left := glance
+		if !s.Off() {
+			left = min(left, until.Sub(wallClock()))
+		}
 		if left <= 0 {
 			return
 		}
-		timer := time.NewTimer(min(left, glance))
+		timer := time.NewTimer(left)
 		select {
 		case <-timer.C:
+		case <-wake:
+			timer.Stop()
+			return
 		case <-ctx.Done():
 			timer.Stop()
 			return

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -171,7 +172,7 @@ func runFor(t *testing.T, d time.Duration, s *schedule.Schedule, sources ...*sou
 	for _, src := range sources {
 		jobs = append(jobs, src.job())
 	}
-	s.Run(ctx, jobs)
+	s.Run(ctx, jobs, nil)
 }
 
 func TestRuns(t *testing.T) {
@@ -262,8 +263,33 @@ func TestAnotherProcessMayHaveDoneTheWork(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 8*time.Hour)
 		defer cancel()
-		s.Run(ctx, []schedule.Job{job})
+		s.Run(ctx, []schedule.Job{job}, nil)
 	})
+}
+
+func TestWhatIsAskedForRuns(t *testing.T) {
+	for _, spec := range []string{"TZ=UTC 0 */6 * * *", "off"} {
+		t.Run(spec, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				requests := schedule.NewRequests()
+				fresh := &source{name: "fresh", last: midnight().Add(time.Hour), run: takes(10 * time.Minute)}
+				other := &source{name: "other", last: midnight().Add(time.Hour)}
+				go func() {
+					time.Sleep(time.Hour)
+					requests.Ask("fresh", "nobody")
+					requests.Ask("fresh")
+					time.Sleep(5 * time.Minute) // while it runs
+					requests.Ask("fresh")
+				}()
+				ctx, cancel := context.WithTimeout(t.Context(), 4*time.Hour)
+				defer cancel()
+				newSchedule(t, spec, schedule.Options{Jitter: -1}).Run(ctx, []schedule.Job{fresh.job(), other.job()}, requests)
+				if want := []string{"01 01:00", "01 01:10"}; !slices.Equal(fresh.runs, want) || len(other.runs) > 0 {
+					t.Errorf("runs %v of what was asked for, want %v; %v of what was not", fresh.runs, want, other.runs)
+				}
+			})
+		})
+	}
 }
 
 func TestAnEndWaitsForTheRunUnderWay(t *testing.T) {
@@ -304,7 +330,7 @@ func TestAnInterruptedRunIsNoFailure(t *testing.T) {
 func TestOffRunsNothing(t *testing.T) {
 	s := newSchedule(t, " off ", schedule.Options{})
 	src := &source{name: "a"}
-	s.Run(t.Context(), []schedule.Job{src.job()})
+	s.Run(t.Context(), []schedule.Job{src.job()}, nil)
 	if !s.Off() || len(src.runs) != 0 || !s.Next(midnight()).IsZero() || s.Interval(midnight()) != 0 {
 		t.Errorf("off: %v, %v, %v, %v", s.Off(), src.runs, s.Next(midnight()), s.Interval(midnight()))
 	}

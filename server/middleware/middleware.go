@@ -43,7 +43,7 @@ func Recover(log *slog.Logger) func(http.Handler) http.Handler {
 					slog.Any("panic", p), slog.String("path", r.URL.Path),
 					slog.String("request_id", RequestIDFrom(ctx)),
 					slog.String("stack", string(debug.Stack())))
-				if tracked.started {
+				if tracked.status != 0 {
 					panic(http.ErrAbortHandler)
 				}
 				http.Error(w, "internal error (request id "+RequestIDFrom(ctx)+")", http.StatusInternalServerError)
@@ -53,19 +53,38 @@ func Recover(log *slog.Logger) func(http.Handler) http.Handler {
 	}
 }
 
-// trackedWriter knows whether the answer has begun.
+// Statuses tells of the status of each answer that was begun.
+func Statuses(tell func(status int)) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			tracked := &trackedWriter{ResponseWriter: w}
+			defer func() {
+				if tracked.status != 0 {
+					tell(tracked.status)
+				}
+			}()
+			next.ServeHTTP(tracked, r)
+		})
+	}
+}
+
+// trackedWriter knows the status of the answer; 0 while it has not begun.
 type trackedWriter struct {
 	http.ResponseWriter
-	started bool
+	status int
 }
 
 func (w *trackedWriter) WriteHeader(status int) {
-	w.started = true
+	if w.status == 0 {
+		w.status = status
+	}
 	w.ResponseWriter.WriteHeader(status)
 }
 
 func (w *trackedWriter) Write(p []byte) (int, error) {
-	w.started = true
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
 	return w.ResponseWriter.Write(p)
 }
 
