@@ -91,11 +91,11 @@ func timeOf(t *time.Time) time.Time {
 }
 
 // close sends the traces that are left.
-func (o observation) close(err *error) {
+func (o observation) close(ctx context.Context, err *error) {
 	if o.listener != nil {
 		_ = o.listener.Close() // closed already by a server that was served on
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), traceDrain)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), traceDrain)
 	defer cancel()
 	*err = errors.Join(*err, o.tracer.Close(ctx))
 }

@@ -87,7 +87,7 @@ func (a *app) serve(ctx context.Context, c config.Config, flags serveFlags, read
 		c.Server.Metrics = config.Metrics{} // many agents start a process each: one address is not for all
 	}
 	seen, err := a.observe(ctx, c.Server)
-	defer seen.close(&err)
+	defer seen.close(ctx, &err)
 	if err != nil {
 		return err
 	}

@@ -28,18 +28,18 @@ type Report struct {
 	Checks []Check `json:"checks"`
 }
 
-// Problem is an error that says what to do about it.
-type Problem struct {
+// BrokenError is an error that says what to do about it.
+type BrokenError struct {
 	Err    error
 	Remedy string
 }
 
-func (p *Problem) Error() string { return p.Err.Error() }
+func (e *BrokenError) Error() string { return e.Err.Error() }
 
-func (p *Problem) Unwrap() error { return p.Err }
+func (e *BrokenError) Unwrap() error { return e.Err }
 
 func problem(remedy, format string, args ...any) error {
-	return &Problem{Err: fmt.Errorf(format, args...), Remedy: remedy}
+	return &BrokenError{Err: fmt.Errorf(format, args...), Remedy: remedy}
 }
 
 // Finding is what a probe found in order.
@@ -52,7 +52,7 @@ type Finding struct {
 // Probe looks at one thing.
 type Probe struct {
 	Name string
-	// Look returns what is there, or an error, best a *Problem.
+	// Look returns what is there, or an error, best a *BrokenError.
 	Look func(context.Context) (Finding, error)
 }
 
@@ -91,7 +91,7 @@ func (p Probe) check(ctx context.Context) Check {
 		return Check{Name: p.Name, OK: true, Detail: found.Detail, Remedy: found.Advice}
 	}
 	c := Check{Name: p.Name, Detail: err.Error()}
-	if known, ok := errors.AsType[*Problem](err); ok {
+	if known, ok := errors.AsType[*BrokenError](err); ok {
 		c.Remedy = known.Remedy
 	}
 	if ctx.Err() != nil {

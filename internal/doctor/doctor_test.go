@@ -55,11 +55,11 @@ func TestReportKeepsTheOrderAndGoesOn(t *testing.T) {
 	report := doctor.Run(t.Context(), []doctor.Probe{
 		probe("a", nil), probe("b", errors.New("broken")), probe("c", nil), probe("d", nil), probe("e", nil), probe("f", nil),
 	})
-	var names string
+	var names []string
 	for _, c := range report.Checks {
-		names += c.Name
+		names = append(names, c.Name)
 	}
-	if names != "abcdef" || report.OK || report.Checks[1].OK || !report.Checks[5].OK || report.Checks[1].Detail != "broken" {
+	if strings.Join(names, "") != "abcdef" || report.OK || report.Checks[1].OK || !report.Checks[5].OK || report.Checks[1].Detail != "broken" {
 		t.Errorf("%+v", report)
 	}
 }
@@ -153,7 +153,9 @@ func TestEndpoint(t *testing.T) {
 // docs is an index without anything in it.
 type docs struct{ server.Docs }
 
-func (docs) List(context.Context, search.ListQuery) (search.Listing, error) { return search.Listing{}, nil }
+func (docs) List(context.Context, search.ListQuery) (search.Listing, error) {
+	return search.Listing{}, nil
+}
 
 func TestListenAndPublicURL(t *testing.T) {
 	mcp, err := server.New(server.Options{Docs: docs{}, Log: slog.New(slog.DiscardHandler)})
