@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // Bounds on what is read for one endpoint.
@@ -26,10 +27,10 @@ const (
 	maxNesting = 32
 )
 
-// source is a file that was read. The text is in its bytes' form as it stands.
+// source is a file that was read.
 type source struct{ path, text string }
 
-// glob finds the files of some patterns, and reads them.
+// glob finds the files of some patterns.
 type glob struct {
 	found   map[string]struct{}
 	folders map[string]struct{}
@@ -96,7 +97,7 @@ func (g *glob) walk(folder string, segments []string, depth int) error {
 	}
 	g.folders[filepath.Clean(folder)] = struct{}{}
 	entries, err := os.ReadDir(cmp.Or(folder, "."))
-	if errors.Is(err, fs.ErrNotExist) {
+	if absent(err) {
 		return nil
 	}
 	if err != nil {
@@ -147,13 +148,16 @@ func (g *glob) descend(folder string, segments []string, entries []os.DirEntry, 
 	return nil
 }
 
+// absent reports whether there is nothing at a path.
+func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
+
 func hidden(name string) bool { return strings.HasPrefix(name, ".") }
 
 // add takes a file, if there is one. A link to a file is a file.
 func (g *glob) add(name string) error {
 	info, err := os.Stat(name)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case absent(err):
 		return nil
 	case err != nil:
 		return err

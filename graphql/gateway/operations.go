@@ -38,13 +38,13 @@ func (s *snapshot) schemaOf() *graphql.Snapshot[*schemasearch.Index] {
 // report is how the last look at an endpoint's files went.
 type report struct {
 	// set is what they hold, whether or not it was taken.
-	set     operations.Set
-	clashes []operations.Fault
+	set operations.Set
+	// faults are what was found broken, which may be the name of another
+	// endpoint's operation.
+	faults []operations.Fault
 	// refusal is why they were not taken; nil if they were.
 	refusal error
 }
-
-func (r *report) faults() []operations.Fault { return slices.Concat(r.set.Faults, r.clashes) }
 
 // OperationsInfo says how the operations of an endpoint do.
 type OperationsInfo struct {
@@ -59,7 +59,7 @@ type OperationsInfo struct {
 
 func (g *Gateway) operationsInfo(e *endpoint) *OperationsInfo {
 	now := e.report.Load()
-	info := &OperationsInfo{Faults: now.faults(), Refusal: now.refusal}
+	info := &OperationsInfo{Faults: slices.Concat(now.set.Faults, g.clashes(e, now.set)), Refusal: now.refusal}
 	for _, p := range g.published.Load().all {
 		if p.endpoint == e {
 			info.Published++
@@ -89,7 +89,7 @@ func (g *Gateway) Inventories() []Inventory {
 	all := make([]Inventory, 0, len(g.endpoints))
 	for _, e := range g.endpoints {
 		now := e.report.Load()
-		i := Inventory{Endpoint: e.Name, Set: now.set, Clashes: now.clashes, Refusal: now.refusal}
+		i := Inventory{Endpoint: e.Name, Set: now.set, Clashes: g.clashes(e, now.set), Refusal: now.refusal}
 		if s := e.schema.Snapshot(); s != nil {
 			i.Schema = s.Schema
 		}
@@ -201,7 +201,10 @@ func (g *Gateway) update(ctx context.Context, e *endpoint) error {
 		return g.refuse(ctx, e, schema, *e.report.Load(), err)
 	}
 	last := e.report.Load()
-	if before != nil && before.schema == schema && before.inputs == in.digest && last.refusal == nil {
+	if before != nil && !before.withheld && before.schema == schema && before.inputs == in.digest {
+		if last.refusal != nil { // it was about what is no more
+			e.report.Store(&report{set: before.set, faults: last.faults})
+		}
 		return nil
 	}
 	var set operations.Set
@@ -213,11 +216,12 @@ func (g *Gateway) update(ctx context.Context, e *endpoint) error {
 		}
 		in = again
 	}
-	now := report{set: set, clashes: g.clashes(e, set)}
+	now := report{set: set, faults: slices.Concat(set.Faults, g.clashes(e, set))}
 	g.logFaults(ctx, e, last, now)
-	if e.Strict && len(now.faults()) > 0 {
+	// Without a schema much cannot be looked at, and is not broken for that.
+	if e.Strict && schema != nil && len(now.faults) > 0 {
 		return g.refuse(ctx, e, schema, now, fmt.Errorf("the operations of %s are not reloaded (strict): %d broken, the first is %s",
-			e.Name, len(now.faults()), now.faults()[0]))
+			e.Name, len(now.faults), now.faults[0]))
 	}
 	e.report.Store(&now)
 	g.swap(ctx, e, &snapshot{schema: schema, set: set, inputs: in.digest})
@@ -241,8 +245,8 @@ func (g *Gateway) refuse(ctx context.Context, e *endpoint, schema *graphql.Snaps
 
 // logFaults says what is broken, where it was not said before.
 func (g *Gateway) logFaults(ctx context.Context, e *endpoint, last *report, now report) {
-	for _, f := range now.faults() {
-		if !slices.Contains(last.faults(), f) {
+	for _, f := range now.faults {
+		if !slices.Contains(last.faults, f) {
 			g.options.Log.LogAttrs(ctx, slog.LevelError, "operation is broken",
 				slog.String("endpoint", e.Name), slog.String("place", f.Place.String()),
 				slog.String("operation", f.Operation), slog.String("fault", f.Message))
