@@ -346,7 +346,9 @@ func (l *fileLoader) sources(b *binding, f fitting) map[string]bool {
 		}
 		if _, isMapping := e.Value.(ast.MapNode); isMapping {
 			l.constant(&s, e.Value, declared, f)
-		} else if p, ok := l.path(e.Value, "input_mapping."+s.variable); ok {
+		} else if p, ok := l.path(e.Value, "input_mapping."+s.variable); !ok {
+			used["*"] = true
+		} else {
 			s.path = &p
 			used[firstName(p)] = true
 			if declared != nil && f.arguments != nil {

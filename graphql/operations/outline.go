@@ -38,7 +38,7 @@ func (o outline) text() ([]byte, error) {
 
 func (o outline) write(b *bytes.Buffer, indent string) error {
 	for _, e := range o {
-		key, err := plain(e.key, false)
+		key, err := yamlText(e.key, false)
 		if err != nil {
 			return err
 		}
@@ -80,14 +80,14 @@ func (o outline) write(b *bytes.Buffer, indent string) error {
 func flow(value any) (string, error) {
 	switch value := value.(type) {
 	case string:
-		return plain(value, false)
+		return yamlText(value, false)
 	case []any:
 		items := make([]string, len(value))
 		for i, item := range value {
 			text, ok := item.(string)
 			var err error
 			if ok {
-				items[i], err = plain(text, true)
+				items[i], err = yamlText(text, true)
 			} else {
 				items[i], err = flow(item)
 			}
@@ -99,13 +99,13 @@ func flow(value any) (string, error) {
 	case outline:
 		items := make([]string, len(value))
 		for i, e := range value {
-			key, err := plain(e.key, true)
+			key, err := yamlText(e.key, true)
 			if err != nil {
 				return "", err
 			}
 			text, isText := e.value.(string)
 			if isText {
-				text, err = plain(text, true)
+				text, err = yamlText(text, true)
 			} else {
 				text, err = flow(e.value)
 			}
@@ -120,9 +120,9 @@ func flow(value any) (string, error) {
 	return string(text), err
 }
 
-// plain is a text in YAML, in quotation marks where it needs them. within says
+// yamlText is a text in YAML, in quotation marks where it needs them. within says
 // that it stands in brackets.
-func plain(text string, within bool) (string, error) {
+func yamlText(text string, within bool) (string, error) {
 	written, err := yaml.Marshal(text)
 	if err != nil {
 		return "", fmt.Errorf("write %q: %w", text, err)

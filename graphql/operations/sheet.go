@@ -49,12 +49,12 @@ func readSheet(f File, known []string) *sheet {
 		s.faultAt(nil, "the file is not valid UTF-8")
 		return s
 	}
-	tokens := lexer.Tokenize(f.Text)
+	tokens := lexer.Tokenize(strings.TrimPrefix(f.Text, "\ufeff"))
 	if tk := refused(tokens); tk != nil {
 		s.faultAt(tk, "anchors, aliases, tags and values that nest deeper than %d are not read", maxSheetDepth)
 		return s
 	}
-	parsed, err := parser.Parse(tokens, 0)
+	parsed, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if located, ok := errors.AsType[yaml.Error](err); ok && located.GetToken() != nil {
 		s.faultAt(located.GetToken(), "%s", located.GetMessage())
 		return s
@@ -68,7 +68,7 @@ func readSheet(f File, known []string) *sheet {
 		s.faultAt(nil, "the file is empty")
 		return s
 	case len(parsed.Docs) > 1:
-		s.faultAt(parsed.Docs[1].GetToken(), "a second YAML document begins here: write one operation to a file")
+		s.fault(parsed.Docs[1].Body, "a second YAML document begins here: write one operation to a file")
 	}
 	s.entries = s.mapping(parsed.Docs[0].Body)
 	for _, e := range s.entries {
@@ -112,6 +112,9 @@ func (s *sheet) fault(n ast.Node, format string, args ...any) {
 	var tk *token.Token
 	if n != nil {
 		tk = n.GetToken()
+	}
+	if m, ok := n.(*ast.MappingValueNode); ok {
+		tk = m.Key.GetToken()
 	}
 	if m, ok := n.(*ast.MappingNode); ok && !m.IsFlowStyle && len(m.Values) > 0 {
 		tk = m.Values[0].Key.GetToken()
