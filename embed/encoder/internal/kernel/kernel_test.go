@@ -400,3 +400,18 @@ func BenchmarkLinear(b *testing.B) {
 		})
 	}
 }
+
+func BenchmarkMatMul(b *testing.B) {
+	r := source()
+	const rows, depth, width = 12, 256, 32
+	for _, k := range All() {
+		b.Run(k.Name(), func(b *testing.B) {
+			x, panels, factors := normal(r, rows*depth, 1), normal(r, depth*width, 1), normal(r, rows, 1)
+			dst := make([]float32, rows*width)
+			for b.Loop() {
+				k.MatMul(dst, width, x, depth, panels, factors, width, depth)
+			}
+			b.ReportMetric(2*rows*depth*width*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+		})
+	}
+}
