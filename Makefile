@@ -54,6 +54,11 @@ arm64: ## The kernels for arm64 in an emulator, with and without dot products
 bench-ort: ## The builtin model's speed beside ONNX Runtime's
 	scripts/bench-ort.sh
 
+.PHONY: chromium
+chromium: ## The web page in a real browser, which is installed if need be
+	scripts/chromium.sh
+	$(GO) test -count=1 -tags chromium -run InBrowser ./cmd/docseek
+
 .PHONY: conformance
 conformance: build ## The official MCP clients and conformance suite against the binary
 	scripts/conformance/binary.sh ./docseek
