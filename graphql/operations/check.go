@@ -77,7 +77,7 @@ func (s Set) checkTools(f File) []Fault {
 		now := text(toolOf(o))
 		before, ok := written[o.Name]
 		delete(written, o.Name)
-		what := ""
+		var what string
 		switch {
 		case !ok:
 			what = "the tool " + o.Name + " is not in " + f.Path

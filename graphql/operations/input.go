@@ -85,12 +85,15 @@ func (c *conversion) reach(variables ast.VariableDefinitionList) {
 	for _, v := range variables {
 		c.note(v.Type, 0, false)
 	}
-	for i := 0; i < len(c.used); i++ { // it grows on the way
-		u := c.used[i]
-		one := isOneOf(u.def)
-		for _, f := range u.def.Fields {
-			c.note(f.Type, u.level+1, one)
+	for rest := c.used; len(rest) > 0; {
+		known := len(c.used)
+		for _, u := range rest {
+			one := isOneOf(u.def)
+			for _, f := range u.def.Fields {
+				c.note(f.Type, u.level+1, one)
+			}
 		}
+		rest = c.used[known:] // what was met on the way
 	}
 	slices.Sort(c.unmapped)
 }

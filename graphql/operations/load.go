@@ -206,8 +206,8 @@ func (l *loader) clashes() {
 	for _, o := range l.operations {
 		var places []string
 		for _, other := range named[o.Name] {
-			twin := other.Kind == o.Kind && other.OperationName == o.OperationName // that has been said
-			if o.Withheld != excluded && other != o && !(o.Kind == Annotated && twin) {
+			twin := o.Kind == Annotated && other.Kind == Annotated && other.OperationName == o.OperationName // that has been said
+			if o.Withheld != excluded && other != o && !twin {
 				places = append(places, other.Place.String())
 			}
 		}

@@ -64,7 +64,7 @@ func TestLoad(t *testing.T) {
 				t.Errorf("another order of the files gives another set (-in order +in reverse):\n%s", diff)
 			}
 			if *update {
-				archive.Files = append(inputs, got...)
+				archive.Files = slices.Concat(inputs, got)
 				write(t, path, txtar.Format(archive))
 				return
 			}

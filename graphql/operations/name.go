@@ -3,6 +3,7 @@ package operations
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -42,11 +43,8 @@ func checkName(name string, o Options, remedy string) error {
 	case len(name) > o.MaxName:
 		return fmt.Errorf("the tool's name %q has %d characters; at most %d leave room for the prefix that clients put before it: %s",
 			name, len(name), o.MaxName, remedy)
-	}
-	for _, reserved := range o.Reserved {
-		if name == reserved {
-			return fmt.Errorf("the tool's name %q is that of a built-in tool: %s", name, remedy)
-		}
+	case slices.Contains(o.Reserved, name):
+		return fmt.Errorf("the tool's name %q is that of a built-in tool: %s", name, remedy)
 	}
 	return nil
 }

@@ -289,7 +289,7 @@ func (g *generator) value(t *ast.Type, depth int) any {
 	switch {
 	case !t.NonNull && g.chance(12):
 		return nil
-	case t.NonNull && g.chance(2) && !(custom && t.Elem == nil):
+	case t.NonNull && g.chance(2) && (!custom || t.Elem != nil):
 		return nil // wrong
 	case t.Elem != nil && g.slips && g.chance(8):
 		return g.value(t.Elem, depth) // one for a list
