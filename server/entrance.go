@@ -102,7 +102,8 @@ func (s *Server) entrance(opts Options) (http.Handler, error) {
 	}
 	e.gate = auth.NewGate(gate)
 	page, err := web.New(web.Options{
-		Docs: opts.Docs, Tools: s.shownTools, Progress: opts.Progress, Protected: e.gate.On(),
+		Docs: opts.Docs, Tools: s.shownTools, Progress: opts.Progress,
+		Protected: e.gate.On(), Token: len(opts.Access.Verifiers) > len(opts.Access.Issuers),
 		PublicURL: publicURL, Deadline: s.deadline, Log: s.log,
 	})
 	if err != nil {

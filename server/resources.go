@@ -4,14 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"github.com/docseek/docseek/search"
+	"github.com/docseek/docseek/server/auth"
+	"github.com/docseek/docseek/server/middleware"
 )
 
 const (
@@ -40,7 +44,15 @@ func (s *Server) addResources() {
 		func(ctx context.Context, request mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
 			ctx, cancel := context.WithTimeout(ctx, s.deadline)
 			defer cancel()
+			started, outcome := time.Now(), outcomeOK
 			text, err := s.readResource(ctx, request.Params.URI)
+			if err != nil {
+				outcome = "failed"
+			}
+			s.log.LogAttrs(ctx, slog.LevelInfo, "resource read",
+				slog.String("caller", auth.CallerFrom(ctx).Name), slog.String("outcome", outcome),
+				slog.Duration("duration", time.Since(started)),
+				slog.String("request_id", middleware.RequestIDFrom(ctx)))
 			if err != nil {
 				return nil, s.refuse(ctx, mcp.MethodResourcesRead, err, map[string]any{"uri": request.Params.URI})
 			}
