@@ -105,7 +105,7 @@ func (l *fileLoader) credentials(op *Operation) {
 	}
 	host, ok := l.options.AuthProfiles[op.AuthProfile]
 	if !ok {
-		l.fault(l.node("auth_profile"), "there is no %q under auth_profiles in the configuration: there is %s", execute.Cut(op.AuthProfile, 80), listed(slices.Sorted(maps.Keys(l.options.AuthProfiles))))
+		l.fault(l.node("auth_profile"), "there is no %q under auth_profiles in the configuration: there is %s", execute.Cut(op.AuthProfile, 80), namesOrNone(slices.Sorted(maps.Keys(l.options.AuthProfiles))))
 	} else if err := checkHost(host, l.options.URL); err != nil {
 		l.fault(l.node("auth_profile"), "auth profile %s: %v", op.AuthProfile, err)
 	}
@@ -132,7 +132,7 @@ func reserved(name string) bool {
 	return strings.HasPrefix(name, "Mcp-")
 }
 
-func listed(names []string) string {
+func namesOrNone(names []string) string {
 	if len(names) == 0 {
 		return "none"
 	}
