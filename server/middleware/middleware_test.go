@@ -68,11 +68,7 @@ func TestGuard(t *testing.T) {
 				r.Header["Origin"] = test.origins
 			}
 			if test.local != "" {
-				addr, err := net.ResolveTCPAddr("tcp", test.local)
-				if err != nil {
-					t.Fatal(err)
-				}
-				r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(addr)))
+				r = onAddress(t, r, test.local)
 			}
 			w := httptest.NewRecorder()
 			test.guard.Wrap(http.HandlerFunc(ok)).ServeHTTP(w, r)
@@ -84,6 +80,16 @@ func TestGuard(t *testing.T) {
 			}
 		})
 	}
+}
+
+// onAddress is a request that came in on an address of the server.
+func onAddress(t *testing.T, r *http.Request, local string) *http.Request {
+	t.Helper()
+	addr, err := net.ResolveTCPAddr("tcp", local)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(addr)))
 }
 
 func TestRequestID(t *testing.T) {
