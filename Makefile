@@ -68,6 +68,10 @@ qdrant: ## The store on real Qdrant servers, the oldest supported and the newest
 	@for v in 1.16.3 1.17.0; do \
 	  scripts/qdrant.sh $$v && DOCSEEK_TEST_QDRANT_VERSION=$$v $(GO) test -count=1 -tags qdrant -timeout 15m ./search/qdrant/... || exit 1; done
 
+.PHONY: check-deploy
+check-deploy: build ## The files of deploy/ by the programs that read them
+	scripts/check-deploy.sh ./docseek
+
 .PHONY: check-shared
 check-shared: build ## Small real sites and the conformance suite (needs ../shared)
 	scripts/check-shared.sh $(SHARED)

@@ -20,31 +20,45 @@ import (
 )
 
 func (a *app) doctorCommand() *cobra.Command {
-	return &cobra.Command{
+	var server string
+	c := &cobra.Command{
 		Use:   "doctor [URL…]",
 		Short: "Try what is configured, and say what does not work and what to do",
 		Long: `Reads the configuration, writes into the data directory, reads the index, embeds
 a text, reads robots.txt, the start and one page of each source, loads the schema
 of each GraphQL endpoint, and looks at the server from outside under
 server.public_url. Nothing is indexed. The exit code is 1 when a check fails.
+With --server it asks only whether a server answers there, as a container's
+health check does.
 
 With --json it prints {"ok","checks":[{"name","ok","detail","remedy"}]}.`,
 		Example: `  docseek --config docseek.yaml doctor
   docseek doctor https://docs.example.com/sitemap.xml`,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.doctor(cmd.Context(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if server != "" {
+				return a.examine(cmd.Context(), []doctor.Probe{doctor.Server(server, &http.Client{Timeout: probeTimeout})})
+			}
+			c, err := a.configuration(args)
+			if err != nil {
+				return err
+			}
+			probes, done, err := a.probes(c)
+			if err != nil {
+				return err
+			}
+			defer done()
+			return a.examine(cmd.Context(), probes)
+		},
 	}
+	c.Flags().StringVar(&server, "server", "", "ask only the server at `URL`")
+	return c
 }
 
-func (a *app) doctor(ctx context.Context, urls []string) error {
-	c, err := a.configuration(urls)
-	if err != nil {
-		return err
-	}
-	probes, done, err := a.probes(c)
-	if err != nil {
-		return err
-	}
-	defer done()
+// probeTimeout bounds one request of a look from outside.
+const probeTimeout = 10 * time.Second
+
+// examine runs probes and prints what they found.
+func (a *app) examine(ctx context.Context, probes []doctor.Probe) (err error) {
 	report := doctor.Run(ctx, probes)
 	if a.json {
 		err = a.printJSON(report)
@@ -73,7 +87,7 @@ func (a *app) probes(c config.Config) (probes []doctor.Probe, done func(), _ err
 	if err != nil {
 		return nil, nil, err
 	}
-	client := &http.Client{Timeout: 10 * time.Second}
+	client := &http.Client{Timeout: probeTimeout}
 	probes = []doctor.Probe{
 		{Name: "configuration", Look: func(context.Context) (doctor.Finding, error) {
 			if a.configFile == "" {

@@ -53,6 +53,7 @@ var arrows = map[string][]string{
 	"internal/demo/api": {},
 	"internal/fakesite": {},
 	"internal/archtest": {},
+	"deploy":            {},
 	"scripts":           {"*"},
 }
 

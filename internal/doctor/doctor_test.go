@@ -167,6 +167,7 @@ func TestListenAndPublicURL(t *testing.T) {
 	address := s.Listener.Addr().String()
 	fine(t, look(t, doctor.Listen(address, s.Client())), "a server answers there")
 	fine(t, look(t, doctor.PublicURL(s.URL+"/", s.Client())), "speaks MCP")
+	fine(t, look(t, doctor.Server(s.URL+"/", s.Client())), "answers")
 
 	free, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -177,6 +178,7 @@ func TestListenAndPublicURL(t *testing.T) {
 		t.Fatal(err)
 	}
 	fine(t, look(t, doctor.Listen(free.Addr().String(), s.Client())), "free")
+	broken(t, look(t, doctor.Server("http://"+free.Addr().String(), s.Client())), "healthz", "docseek serve")
 	broken(t, look(t, doctor.PublicURL("http://"+free.Addr().String(), s.Client())), "healthz", "proxy")
 }
 

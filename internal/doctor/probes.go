@@ -157,6 +157,17 @@ func Listen(address string, client *http.Client) Probe {
 	}}
 }
 
+// Server looks whether a server answers at an address.
+func Server(address string, client *http.Client) Probe {
+	return Probe{Name: "server", Look: func(ctx context.Context) (Finding, error) {
+		base := strings.TrimRight(address, "/")
+		if _, err := get(ctx, client, base+"/healthz"); err != nil {
+			return Finding{}, problem("see whether docseek serve runs, and what its log says", "ask %s/healthz: %w", base, err)
+		}
+		return Finding{Detail: base + " answers"}, nil
+	}}
+}
+
 // reachable is an address under which what listens on address can be reached
 // from this machine.
 func reachable(address string) string {
