@@ -64,10 +64,9 @@ func (l *loader) document(f File) {
 		return
 	}
 	for _, fragment := range tree.Fragments {
-		text := printedFragment(fragment)
-		same := func(other *ast.FragmentDefinition) bool { return printedFragment(other) == text }
-		if before := l.fragments[fragment.Name]; !slices.ContainsFunc(before, same) {
-			l.fragments[fragment.Name] = append(before, fragment)
+		if text := printedFragment(fragment); !l.texts[text] {
+			l.texts[text] = true
+			l.fragments[fragment.Name] = append(l.fragments[fragment.Name], fragment)
 		}
 	}
 	for _, definition := range tree.Operations {
@@ -182,6 +181,15 @@ func others(all []*ast.Position, but *ast.Position) string {
 			places = append(places, placeOf(at).String())
 		}
 	}
+	return listed(places)
+}
+
+// listed is a list of places, the first of many.
+func listed(places []string) string {
+	const most = 5
+	if more := len(places) - most; more > 0 {
+		places = append(places[:most:most], fmt.Sprintf("and %d more", more))
+	}
 	return strings.Join(places, ", ")
 }
 
@@ -227,6 +235,7 @@ func (l *loader) annotate(m *marked) *Operation {
 	}
 	if len(m.faults) == before {
 		l.input(m, o)
+		l.aging(m)
 	}
 	return o
 }
@@ -313,6 +322,26 @@ func (m *marked) stray() {
 			m.fault(d.Position, "@%s belongs on a variable of an operation", d.Name)
 		case "defer", "stream":
 			m.fault(d.Position, "incremental delivery is unsupported: leave @%s out", d.Name)
+		}
+	})
+}
+
+// aging warns of what the operation uses and the API means to take away.
+func (l *loader) aging(m *marked) {
+	m.each(func(s ast.Selection) {
+		f, ok := s.(*ast.Field)
+		if !ok || f.Definition == nil {
+			return
+		}
+		if why := deprecation(f.Definition.Directives); why != "" {
+			l.warn(placeOf(f.Position), m.Name, "the field %s.%s is deprecated: %s", f.ObjectDefinition.Name, f.Name, why)
+		}
+		for _, a := range f.Arguments {
+			if d := f.Definition.Arguments.ForName(a.Name); d != nil {
+				if why := deprecation(d.Directives); why != "" {
+					l.warn(placeOf(a.Position), m.Name, "the argument %s of %s.%s is deprecated: %s", a.Name, f.ObjectDefinition.Name, f.Name, why)
+				}
+			}
 		}
 	})
 }

@@ -401,7 +401,7 @@ func (l *loader) input(m *marked, o *Operation) {
 	says := m.says()
 	standard, faults := c.defaults(m.VariableDefinitions)
 	for _, fault := range faults {
-		m.fault(m.Position, "default of %s", strings.TrimPrefix(fault.String(), "variables."))
+		m.fault(m.Position, "default of %s", asArgument(fault.String()))
 	}
 	for _, v := range m.VariableDefinitions {
 		a := says[v.Variable]
@@ -428,8 +428,23 @@ func (l *loader) input(m *marked, o *Operation) {
 	}
 	definition, scalars := m.OperationDefinition, checks(l.scalars)
 	o.variables = func(input json.RawMessage) (json.RawMessage, []execute.Fault) {
-		return execute.Coerce(c.schema, definition, input, scalars)
+		sent, faults := execute.Coerce(c.schema, definition, input, scalars)
+		for i, f := range faults {
+			faults[i].Message = asArgument(f.Message)
+		}
+		return sent, faults
 	}
+}
+
+// asArgument words a fault of a variable as one of the tool's argument, which it is.
+func asArgument(message string) string {
+	if rest, ok := strings.CutPrefix(message, "variables."); ok {
+		return rest
+	}
+	if rest, ok := strings.CutPrefix(message, "variables:"); ok {
+		return "arguments:" + rest
+	}
+	return message
 }
 
 // says is what the schema says of the places where the variables are used.

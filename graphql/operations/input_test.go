@@ -10,7 +10,7 @@ import (
 )
 
 // What an agent gives for an operation, and what of it is sent or said.
-func TestArguments(t *testing.T) {
+func TestVariables(t *testing.T) {
 	const types = `
 		scalar Day
 		scalar Long
@@ -49,13 +49,13 @@ func TestArguments(t *testing.T) {
 		"nothing":                    {"none", ``, `{}`, ``},
 		"null":                       {"none", `null`, `{}`, ``},
 		"empty":                      {"none", `{}`, `{}`, ``},
-		"unknown":                    {"none", `{"a":1}`, ``, `variables.a is not declared`},
+		"unknown":                    {"none", `{"a":1}`, ``, `a is not declared`},
 		"ID as a number":             {"id", `{"id":42}`, `{"id":"42"}`, ``},
 		"ID beyond 53 bits":          {"id", `{"id":9007199254740993}`, `{"id":"9007199254740993"}`, ``},
 		"no document":                {"id", `{"id":"\"){id} mutation{x}"}`, `{"id":"\"){id} mutation{x}"}`, ``},
-		"another key":                {"id", `{"ID":"a"}`, ``, `variables.ID is not declared by query Id Nearest: id.`},
+		"another key":                {"id", `{"ID":"a"}`, ``, `ID is not declared by query Id Nearest: id.`},
 		"default":                    {"count", `{}`, `{}`, ``},
-		"null for a default":         {"count", `{"n":null}`, ``, `variables.n must not be null`},
+		"null for a default":         {"count", `{"n":null}`, ``, `n must not be null`},
 		"too large":                  {"count", `{"n":3000000000}`, ``, `from -2147483648 to 2147483647, got 3000000000`},
 		"nullable with a default":    {"fits", `{}`, `{}`, ``},
 		"six levels":                 {"filtered", `{"f":` + deep + `}`, `{"f":` + deep + `}`, ``},
@@ -66,9 +66,9 @@ func TestArguments(t *testing.T) {
 		"one of":                     {"one", `{"by":{"email":"a"}}`, `{"by":{"email":"a"}}`, ``},
 		"64 bits and all digits":     {"scalars", `{"long":9223372036854775807,"ratio":0.1000000000000000055}`, `{"long":9223372036854775807,"ratio":0.1000000000000000055}`, ``},
 		"a scalar by its schema":     {"scalars", `{"day":"2026-11-30","days":["2026-11-30",null],"money":10}`, `{"day":"2026-11-30","days":["2026-11-30",null],"money":10}`, ``},
-		"no such day":                {"scalars", `{"day":"2026-11-31"}`, ``, `variables.day must be Day`},
-		"no such day in a list":      {"scalars", `{"days":["tomorrow"]}`, ``, `variables.days[0] must be Day`},
-		"no such amount":             {"scalars", `{"money":7}`, ``, `variables.money must be Money`},
+		"no such day":                {"scalars", `{"day":"2026-11-31"}`, ``, `day must be Day`},
+		"no such day in a list":      {"scalars", `{"days":["tomorrow"]}`, ``, `days[0] must be Day`},
+		"no such amount":             {"scalars", `{"money":7}`, ``, `money must be Money`},
 		"a number beyond all bounds": {"scalars", `{"money":1e999999999}`, ``, `out of all proportion`},
 		"an enum in another case":    {"sorted", `{"sort":"asc"}`, `{"sort":"ASC"}`, ``},
 		"no value of the enum":       {"sorted", `{"sort":"UP"}`, ``, `one of Sort's values, got "UP" Nearest: ASC, DESC.`},
@@ -77,7 +77,7 @@ func TestArguments(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			endpoint := &asked{}
-			result, err := runner(t, endpoint).Call(t.Context(), byName[tc.operation], json.RawMessage(tc.given), nil)
+			result, err := sendingTo(t, endpoint).Call(t.Context(), byName[tc.operation], json.RawMessage(tc.given), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

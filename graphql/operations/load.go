@@ -91,7 +91,7 @@ func (s Set) Published() []*Operation {
 func Load(o Options) Set {
 	o.MaxName = cmp.Or(max(o.MaxName, 0), DefaultMaxName)
 	l := loader{
-		Options: o, scalars: map[string]*scalar{}, fragments: map[string][]*ast.FragmentDefinition{},
+		Options: o, scalars: map[string]*scalar{}, fragments: map[string][]*ast.FragmentDefinition{}, texts: map[string]bool{},
 		broken: map[*Operation]bool{}, published: map[string]persisted{}, unmapped: map[string][]string{},
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Scalars)) {
@@ -113,7 +113,11 @@ func Load(o Options) Set {
 	l.clashes()
 	for _, name := range slices.Sorted(maps.Keys(l.unmapped)) {
 		l.warn(Place{File: "configuration"}, "", "the scalar %s of %s is described nowhere, so its values are not checked: add it under scalars",
-			name, strings.Join(l.unmapped[name], ", "))
+			name, listed(l.unmapped[name]))
+	}
+	if len(l.operations)+len(l.faults) == 0 {
+		l.warn(Place{File: "configuration"}, "", "the operations of the endpoint %s are none: %d files were read, and no operation in them is marked @%s",
+			o.Endpoint, len(o.Files), markTool)
 	}
 	return l.set()
 }
@@ -126,6 +130,7 @@ type loader struct {
 	// fragments are those of all documents by name. Where there are several, they
 	// differ.
 	fragments  map[string][]*ast.FragmentDefinition
+	texts      map[string]bool // of them
 	operations []*Operation
 	broken     map[*Operation]bool
 	// published are persisted documents of others, by what they are worth: see
@@ -215,7 +220,7 @@ func (l *loader) clashes() {
 			continue
 		}
 		l.fault(o.Place, cmp.Or(o.OperationName, o.Name), "the tool's name %q is that of %s too: give one of them another",
-			o.Name, strings.Join(places, ", "))
+			o.Name, listed(places))
 		l.broken[o] = true
 		o.Withheld = cmp.Or(o.Withheld, l.faults[len(l.faults)-1].Message)
 	}

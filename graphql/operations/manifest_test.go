@@ -81,7 +81,7 @@ func TestManifestsOfOthers(t *testing.T) {
 	}
 	t.Run("tampered", func(t *testing.T) {
 		manifest := operations.File{Path: "m.json", Text: fmt.Sprintf("{\n  %q: %q\n}", operations.IDOf("{other}"), written)}
-		o := operations.Options{Schema: schema(t, shop), Files: []operations.File{manifest}}
+		o := operations.Options{Schema: schema(t, shop), Files: []operations.File{manifest, {Path: "o.graphql", Text: orders}}}
 		const place, message = "m.json:2:4", "is not the hash of its text"
 		if set := operations.Load(o); len(set.Faults) > 0 || len(set.Warnings) != 1 ||
 			set.Warnings[0].Place.String() != place || !strings.Contains(set.Warnings[0].Message, message) {
@@ -99,6 +99,12 @@ func TestManifestsOfOthers(t *testing.T) {
 		if len(set.Faults) != 1 || set.Faults[0].Operation != "Old" || !strings.Contains(set.Faults[0].String(), `m.json:1:3: persisted document `) ||
 			!strings.Contains(set.Faults[0].String(), `1:13: Cannot query field "ordr"`) {
 			t.Errorf("%v", set.Faults)
+		}
+	})
+	t.Run("alone", func(t *testing.T) {
+		set := loadShop(t, shop, operations.File{Path: "m.json", Text: `{}`})
+		if len(set.Warnings) != 1 || !strings.Contains(set.Warnings[0].Message, "no operation in them is marked @mcpTool") {
+			t.Errorf("%v", set.Warnings)
 		}
 	})
 	t.Run("no manifest", func(t *testing.T) {

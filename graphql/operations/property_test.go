@@ -56,7 +56,7 @@ func (a *asked) Do(_ context.Context, r graphql.Request) (graphql.Response, erro
 	return graphql.Response{Status: http.StatusOK, Data: json.RawMessage(`{}`)}, nil
 }
 
-func runner(tb testing.TB, caller execute.Caller) *operations.Runner {
+func sendingTo(tb testing.TB, caller execute.Caller) *operations.Runner {
 	tb.Helper()
 	r, err := operations.NewRunner(operations.RunnerOptions{Caller: caller, URL: "http://127.0.0.1/", Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -134,7 +134,7 @@ func TestInputIsWhatCoercionTakes(t *testing.T) {
 		t.Fatalf("%d operations; %v", len(set.Published()), set.Faults)
 	}
 	endpoint := &asked{}
-	run := runner(t, endpoint)
+	run := sendingTo(t, endpoint)
 	var valid, mended, refused, agreed int
 	for _, o := range set.Published() {
 		input := compiled(t, o.Input)
