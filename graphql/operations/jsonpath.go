@@ -85,7 +85,7 @@ func (p jsonPath) get(root any) (value any, state State, err error) {
 				return nil, "", fmt.Errorf("select %s: %w", p.text, err)
 			}
 		}
-		value = slices.Concat([]any{}, nodes.list)
+		value = append([]any{}, nodes.list...) // an empty list is one too
 	}
 	if list, ok := value.([]any); ok && len(list) == 0 && state == Found {
 		state = Empty
