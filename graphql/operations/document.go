@@ -311,9 +311,15 @@ func (m *marked) each(visit func(ast.Selection)) {
 	}
 }
 
-// stray finds directives that cannot be sent: the marks where they mean nothing,
-// and those that ask for an answer in parts.
+// stray finds what cannot be sent: the marks where they mean nothing, directives
+// that ask for an answer in parts, and variables of fragments, which the parser
+// takes and servers do not.
 func (m *marked) stray() {
+	for _, f := range m.fragments {
+		if len(f.VariableDefinition) > 0 {
+			m.fault(f.Position, "fragment %s declares variables, which only an operation can", f.Name)
+		}
+	}
 	m.eachDirective(func(d *ast.Directive) {
 		switch d.Name {
 		case markTool:

@@ -195,7 +195,7 @@ func (l *loader) add(o *Operation, faults []Fault) {
 	if len(faults) > 0 {
 		l.broken[o] = true
 		if o.Withheld != excluded {
-			o.Withheld = faults[0].Message
+			o.Withheld = inOrder(faults)[0].Message
 		}
 	}
 }
@@ -245,7 +245,8 @@ func (l *loader) set() Set {
 
 // inOrder are faults by place, each once.
 func inOrder(faults []Fault) []Fault {
-	slices.SortStableFunc(faults, func(a, b Fault) int {
+	faults = slices.Clone(faults)
+	slices.SortFunc(faults, func(a, b Fault) int {
 		return cmp.Or(comparePlaces(a.Place, b.Place), cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.Message, b.Message))
 	})
 	return slices.Compact(faults)

@@ -47,9 +47,7 @@ func (p *printer) operation(o *ast.OperationDefinition) {
 }
 
 func (p *printer) fragment(f *ast.FragmentDefinition) {
-	p.write("fragment ", f.Name)
-	p.variables(f.VariableDefinition)
-	p.write(" on ", f.TypeCondition)
+	p.write("fragment ", f.Name, " on ", f.TypeCondition)
 	p.directives(f.Directives)
 	p.selections(f.SelectionSet)
 	p.write("\n")
