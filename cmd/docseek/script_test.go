@@ -205,7 +205,10 @@ func cmdFreeport(ts *testscript.TestScript, neg bool, args []string) {
 	arguments(ts, neg, args, 0, "freeport")
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	ts.Check(err)
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	ts.Check(err)
 	ts.Setenv("ADDR", listener.Addr().String())
+	ts.Setenv("PORT", port)
 	ts.Check(listener.Close())
 }
 

@@ -145,7 +145,7 @@ func parseEntries(text []byte) ([]accepted, error) {
 		var located yaml.Error
 		if errors.As(err, &located) && located.GetToken() != nil {
 			at := located.GetToken().Position
-			return nil, fmt.Errorf("line %d, column %d is not an entry as docseek token new prints it", at.Line, at.Column)
+			return nil, fmt.Errorf("line %d, column %d is not an entry as docseek token new prints it (scopes stand in quotes)", at.Line, at.Column)
 		}
 		return nil, errors.New("it is not a list of entries as docseek token new prints them")
 	}
