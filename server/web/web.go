@@ -203,7 +203,9 @@ func (p *Page) write(w http.ResponseWriter, r *http.Request, status int, f frame
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
+	// Another origin is told nothing. With no-referrer a form would be posted with
+	// the origin null, which the server turns away.
+	h.Set("Referrer-Policy", "same-origin")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(status)

@@ -403,7 +403,7 @@ func TestHeaders(t *testing.T) {
 			"Content-Type":            "text/html; charset=utf-8",
 			"Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 			"X-Content-Type-Options":  "nosniff",
-			"Referrer-Policy":         "no-referrer",
+			"Referrer-Policy":         "same-origin",
 			"Cache-Control":           "no-store",
 		} {
 			if got := r.Header.Get(name); got != want {

@@ -37,7 +37,7 @@ document.addEventListener("keydown", (event) => {
 
 // A run that is on is followed: the part of the page that changes is fetched
 // again, and replaced unless a reader is at work in it.
-const every = 2000;
+const every = 5000; // so that a caller's rate has room for more
 async function follow() {
   const live = document.getElementById("live");
   if (!live || !("live" in live.dataset)) return;
