@@ -3,8 +3,13 @@
 package qdrant
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,8 +17,37 @@ import (
 	"github.com/docseek/docseek/search"
 )
 
-// freeAddress is one of this machine that nothing listens on.
-func freeAddress(t *testing.T) (port int) {
+// cluster is three nodes, each a process of the tests' own.
+type cluster struct {
+	nodes []*server
+	envs  [][]string
+}
+
+func startCluster(t *testing.T) *cluster {
+	t.Helper()
+	c := &cluster{}
+	first := ""
+	for range 3 {
+		port := freePort(t)
+		uri := fmt.Sprintf("http://127.0.0.1:%d", port)
+		n := &server{dir: t.TempDir(), args: []string{"--uri", uri}}
+		if first == "" {
+			first = uri
+		} else {
+			n.args = append(n.args, "--bootstrap", first)
+		}
+		env := []string{"QDRANT__CLUSTER__ENABLED=true", fmt.Sprintf("QDRANT__CLUSTER__P2P__PORT=%d", port)}
+		if err := n.place(t.Context(), env...); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { n.stop() })
+		c.nodes, c.envs = append(c.nodes, n), append(c.envs, env)
+	}
+	return c
+}
+
+// freePort is one of this machine that nothing listens on.
+func freePort(t *testing.T) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -25,38 +59,103 @@ func freeAddress(t *testing.T) (port int) {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// TestNodeKilled kills one of three nodes: searches through the others go on. It
-// starts again from its log, with every kind of change in it, and runs go on.
-func TestNodeKilled(t *testing.T) {
+// open opens an index through a node, with replicas of everything.
+func (c *cluster) open(t *testing.T, node int, o Options) *Store {
+	t.Helper()
+	o.URL, o.Replicas, o.Shards, o.Keep = "http://"+c.nodes[node].address, 2, 2, time.Nanosecond
+	s := open(t, o)
+	t.Cleanup(func() { closeStore(t, s) })
+	return s
+}
+
+// openAll opens an index through every node.
+func (c *cluster) openAll(t *testing.T, o Options) []*Store {
+	t.Helper()
+	stores := make([]*Store, len(c.nodes))
+	for i := range stores {
+		stores[i] = c.open(t, i, o)
+	}
+	return stores
+}
+
+// restart starts a node again, which is killed first if it is up.
+func (c *cluster) restart(t *testing.T, node int) {
+	t.Helper()
+	c.nodes[node].stop()
+	if err := c.nodes[node].start(t.Context(), c.envs[node]...); err != nil {
+		t.Error(err)
+	}
+}
+
+// leader is the node that strong writes go to: of the replicas of the collection
+// that decides, the one with the highest id. It has one on every node.
+func (c *cluster) leader(t *testing.T) int {
+	t.Helper()
+	leader, highest := -1, uint64(0)
+	for i, n := range c.nodes {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/cluster", n.http), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var answer struct {
+			Result struct {
+				PeerID uint64 `json:"peer_id"`
+			} `json:"result"`
+		}
+		err = json.NewDecoder(response.Body).Decode(&answer)
+		if err := errors.Join(err, response.Body.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if id := answer.Result.PeerID; id > highest {
+			leader, highest = i, id
+		}
+	}
+	return leader
+}
+
+// TestCluster kills nodes of a cluster, one at a time, and starts them again.
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t)
+	leader := c.leader(t)
+	t.Run("reindex, the leader down", func(t *testing.T) { testNodeDies(t, c, leader, true) })
+	t.Run("reindex, another node down", func(t *testing.T) { testNodeDies(t, c, (leader+1)%3, false) })
+	t.Run("reindex, the leader restarted", func(t *testing.T) { testNodeRestarts(t, c, leader) })
+	t.Run("lease", func(t *testing.T) { testLeaseContenders(t, c, leader) })
+	t.Run("state", func(t *testing.T) { testStateContenders(t, c, (leader+1)%3) })
+}
+
+// testNodeDies publishes revision after revision while a node is killed in the
+// middle of a run, stays down for another, and is started again. Searches through
+// the nodes that are up go on throughout. Only the node that leads strong writes is
+// needed by runs: without it they fail, and harm nothing. In the end no chunk is
+// missing on any node.
+func testNodeDies(t *testing.T, c *cluster, killed int, needed bool) {
+	t.Helper()
 	ctx := t.Context()
-	var nodes []*server
-	var stores []*Store
-	var envs [][]string
-	first := ""
-	for range 3 {
-		port := freeAddress(t)
-		uri := fmt.Sprintf("http://127.0.0.1:%d", port)
-		n := &server{dir: t.TempDir(), args: []string{"--uri", uri}}
-		if first == "" {
-			first = uri
-		} else {
-			n.args = append(n.args, "--bootstrap", first)
+	o := Options{Collection: newPrefix(), Term: 9 * time.Second, Patience: 2 * time.Second}
+	stores := c.openAll(t, o)
+	up := []*Store{stores[(killed+1)%3], stores[(killed+2)%3]}
+	revision := 0
+	publish := func(say func(step string)) error {
+		err := publishRevision(ctx, up[0], revision+1, say)
+		if err == nil {
+			revision++
 		}
-		env := []string{"QDRANT__CLUSTER__ENABLED=true", fmt.Sprintf("QDRANT__CLUSTER__P2P__PORT=%d", port)}
-		if err := n.place(ctx, env...); err != nil {
-			t.Fatal(err)
-		}
-		defer n.stop()
-		s := open(t, Options{URL: "http://" + n.address, Collection: "c", Replicas: 2, Shards: 2, Term: 20 * time.Second, Keep: time.Nanosecond})
-		defer closeStore(t, s)
-		nodes, stores, envs = append(nodes, n), append(stores, s), append(envs, env)
+		return err
 	}
-	for revision := range 3 {
-		if err := publishRevision(ctx, stores[revision], revision, func(string) {}); err != nil {
+	quietly := func(string) {}
+	for range 2 {
+		if err := publish(quietly); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w, err := stores[0].Begin(ctx, docseek.Source{Name: "docs"}, "model", true)
+	// What a node that starts again reads in its log is of every kind.
+	w, err := up[0].Begin(ctx, docseek.Source{Name: "docs"}, "model", true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,23 +165,225 @@ func TestNodeKilled(t *testing.T) {
 	if err := w.Finish(ctx, search.Run{Outcome: search.Unchanged}); err != nil {
 		t.Fatal(err)
 	}
-	const killed = 0
-	nodes[killed].stop()
-	for _, s := range stores[killed+1:] {
-		for shown := 0; shown != 2; { // a reader's state may be a second old
-			var err error
-			if shown, err = revisionShown(ctx, mustReader(t, s)); err != nil {
-				t.Fatalf("a node is down: %v", err)
-			}
+	stop := searchOn(t, up...)
+	defer stop()
+	puts := 0
+	midway := publish(func(step string) {
+		if step != "put" {
+			return
+		}
+		if puts++; puts == 2 {
+			c.nodes[killed].stop()
+		}
+	})
+	down := publish(quietly)
+	if failed := midway != nil && down != nil; failed != needed || needed != (midway != nil) {
+		t.Errorf("killed midway: %v; down: %v", midway, down)
+	}
+	anyReplica := o
+	for consistency, want := range map[ReadConsistency]bool{AnyReplica: true, AllReplicas: false} {
+		o.ReadConsistency = consistency
+		r, err := c.open(t, (killed+1)%3, o).Reader(ctx)
+		if err == nil {
+			_, err = revisionShown(ctx, r)
+		}
+		if (err == nil) != want {
+			t.Errorf("reading %s with a node down: %v", consistency, err)
 		}
 	}
-	if err := nodes[killed].start(ctx, envs[killed]...); err != nil {
+	c.restart(t, killed)
+	for range 2 {
+		if err := publish(quietly); err != nil {
+			t.Fatalf("the node is up again: %v", err)
+		}
+	}
+	stop()
+	for node := range stores {
+		if shown, err := revisionShown(ctx, mustReader(t, c.open(t, node, anyReplica))); err != nil || shown != revision {
+			t.Errorf("node %d: revision %d is shown, want %d: %v", node, shown, revision, err)
+		}
+	}
+	checkPoints(t, up[0], "docs")
+}
+
+// testNodeRestarts kills a node in the middle of a run that waits for it.
+func testNodeRestarts(t *testing.T, c *cluster, killed int) {
+	t.Helper()
+	ctx := t.Context()
+	stores := c.openAll(t, Options{Collection: newPrefix(), Term: time.Minute})
+	writer := stores[(killed+1)%3]
+	if err := publishRevision(ctx, writer, 0, func(string) {}); err != nil {
 		t.Fatal(err)
 	}
-	if err := publishRevision(ctx, stores[1], 4, func(string) {}); err != nil {
-		t.Fatal(err)
+	stop := searchOn(t, writer)
+	puts, restarted := 0, make(chan struct{})
+	if err := publishRevision(ctx, writer, 1, func(step string) {
+		if step != "put" {
+			return
+		}
+		if puts++; puts == 2 {
+			c.nodes[killed].stop()
+			go func() {
+				defer close(restarted)
+				c.restart(t, killed)
+			}()
+		}
+	}); err != nil {
+		t.Error(err)
 	}
-	if shown, err := revisionShown(ctx, mustReader(t, stores[1])); err != nil || shown != 4 {
+	<-restarted
+	stop()
+	if shown, err := revisionShown(ctx, mustReader(t, stores[killed])); err != nil || shown != 1 {
 		t.Errorf("revision %d is shown: %v", shown, err)
+	}
+}
+
+// skewed sets the clocks of stores days apart.
+func skewed(stores []*Store) {
+	for i, s := range stores {
+		by := time.Duration(i-len(stores)/2) * 31 * time.Hour
+		s.now = func() time.Time { return time.Now().Add(by) }
+	}
+}
+
+// testLeaseContenders lets twenty want a source through all nodes, with clocks that
+// are days apart, while the leading node is killed and started again. At no time do
+// two hold it. One holder is killed: it is followed when it has lost the source by
+// its own account too.
+func testLeaseContenders(t *testing.T, c *cluster, killed int) {
+	t.Helper()
+	ctx := t.Context()
+	o := Options{Collection: newPrefix(), Term: shortTerm, Patience: time.Second}
+	contenders := make([]*Store, 20)
+	for i := range contenders {
+		contenders[i] = c.open(t, i%3, o)
+	}
+	skewed(contenders)
+	if err := contenders[0].prepare(ctx); err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	had := map[*lease]bool{} // those that were not released
+	var held atomic.Int32
+	var group sync.WaitGroup
+	for i, s := range contenders {
+		group.Go(func() {
+			var l *lease
+			for l == nil { // its node may be down
+				var err error
+				if l, err = s.acquire(ctx, "docs", true); err != nil && ctx.Err() != nil {
+					t.Error(err)
+					return
+				}
+			}
+			mu.Lock()
+			for other := range had {
+				if other.check() == nil && l.check() == nil {
+					t.Errorf("%s and %s hold the source", other.holder, l.holder)
+				}
+			}
+			had[l] = true
+			mu.Unlock()
+			switch held.Add(1) {
+			case 3: // it never says another word
+				l.cancel()
+				return
+			case 6:
+				c.restart(t, killed)
+			}
+			err := l.release(ctx)
+			mu.Lock()
+			delete(had, l)
+			mu.Unlock()
+			if err != nil {
+				t.Logf("contender %d: %v", i, err)
+			}
+		})
+	}
+	group.Wait()
+	if n := held.Load(); n != 20 {
+		t.Errorf("%d of 20 held the source", n)
+	}
+}
+
+// testStateContenders lets twenty change the state through all nodes while one is
+// killed and started again: a number is given to one of them.
+func testStateContenders(t *testing.T, c *cluster, killed int) {
+	t.Helper()
+	ctx := t.Context()
+	o := Options{Collection: newPrefix(), Patience: time.Second}
+	contenders := make([]*Store, 20)
+	for i := range contenders {
+		contenders[i] = c.open(t, i%3, o)
+	}
+	skewed(contenders)
+	if err := contenders[0].prepare(ctx); err != nil {
+		t.Fatal(err)
+	}
+	var drawn sync.Map
+	var count atomic.Int32
+	var group sync.WaitGroup
+	for _, s := range contenders {
+		group.Go(func() {
+			for range 3 {
+				rec, err := s.change(ctx, func(r *record) error { r.Last++; return nil })
+				for err != nil { // its node may be down
+					if ctx.Err() != nil {
+						t.Error(err)
+						return
+					}
+					rec, err = s.change(ctx, func(r *record) error { r.Last++; return nil })
+				}
+				if _, twice := drawn.LoadOrStore(rec.Last, true); twice {
+					t.Errorf("number %d was drawn twice", rec.Last)
+				}
+				if count.Add(1) == 10 {
+					c.restart(t, killed)
+				}
+			}
+		})
+	}
+	group.Wait()
+	rec, err := contenders[0].readRecord(ctx, contenders[0].remote.patient())
+	if err != nil || rec.Last < 60 {
+		t.Errorf("60 numbers were drawn, the last is %d: %v", rec.Last, err)
+	}
+}
+
+// searchOn searches through stores until the function that it returns is called:
+// every answer is of one revision, whole, and of none before the last one's.
+func searchOn(t *testing.T, stores ...*Store) (stop func()) {
+	t.Helper()
+	var done atomic.Bool
+	var searchers sync.WaitGroup
+	for i, s := range stores {
+		searchers.Go(func() {
+			for n, last := 0, 0; !done.Load() || n == 0; n++ {
+				r, err := s.Reader(t.Context())
+				if err != nil {
+					t.Errorf("store %d: %v", i, err)
+					return
+				}
+				shown, err := revisionShown(t.Context(), r)
+				if errors.Is(err, search.ErrStale) { // runs here keep nothing for earlier readers
+					continue
+				}
+				if err != nil {
+					t.Errorf("store %d, search %d: %v", i, n, err)
+					return
+				}
+				if shown < last {
+					t.Errorf("store %d: revision %d after %d", i, shown, last)
+				}
+				last = shown
+				if err := pause(t.Context(), 20*time.Millisecond); err != nil {
+					return
+				}
+			}
+		})
+	}
+	return func() {
+		done.Store(true)
+		searchers.Wait()
 	}
 }

@@ -14,7 +14,12 @@ import (
 	"github.com/docseek/docseek/search"
 )
 
-const kindLease = "lease"
+const (
+	kindLease = "lease"
+	// beats and looks are how often in a term a holder rewrites its lease, and a
+	// contender looks: who will not wait looks more often, to be answered soon.
+	beats, looks, shortLooks = 30, 20, 75
+)
 
 var errTaken = errors.New("another process has taken the source over: this run was not heard of for too long")
 
@@ -26,6 +31,7 @@ type lease struct {
 	store  *Store
 	source string
 	token  string
+	holder string // who holds it, for people
 	cancel context.CancelFunc
 	beaten chan struct{} // closed when the beats have ended
 
@@ -45,11 +51,10 @@ type grant struct {
 func leaseID(source string) *qdrant.PointId { return pointID(kindLease, source) }
 
 func (s *Store) readGrant(ctx context.Context, source string) (grant, error) {
-	points, err := s.remote.patient().getPoints(ctx, s.meta(), []*qdrant.PointId{leaseID(source)})
-	if err != nil || len(points) == 0 {
+	p, err := s.remote.patient().getOne(ctx, s.meta(), leaseID(source))
+	if err != nil {
 		return grant{}, err
 	}
-	p := points[0].GetPayload()
 	return grant{p[fieldToken].GetStringValue(), p[fieldBeat].GetIntegerValue(), p["holder"].GetStringValue()}, nil
 }
 
@@ -68,8 +73,14 @@ func (s *Store) acquire(ctx context.Context, source string, wait bool) (*lease, 
 	if err != nil {
 		host = "unknown host"
 	}
-	l := &lease{store: s, source: source, token: uuid.NewString(), beaten: make(chan struct{})}
-	holder := fmt.Sprintf("process %d on %s since %s", os.Getpid(), host, time.Now().UTC().Format(time.RFC3339))
+	l := &lease{
+		store: s, source: source, token: uuid.NewString(), beaten: make(chan struct{}),
+		holder: fmt.Sprintf("process %d on %s since %s", os.Getpid(), host, s.now().UTC().Format(time.RFC3339)),
+	}
+	between := s.options.Term / looks
+	if !wait {
+		between = s.options.Term / shortLooks
+	}
 	var watched grant
 	var since time.Time
 	for {
@@ -77,15 +88,18 @@ func (s *Store) acquire(ctx context.Context, source string, wait bool) (*lease, 
 		if err != nil {
 			return nil, fmt.Errorf("read who holds source %s: %w", source, err)
 		}
-		if seen.token == l.token {
-			break
+		mine := seen.token == l.token
+		if mine && l.check() == nil {
+			l.cancel = l.hold(ctx, seen)
+			return l, nil
 		}
 		locked := &search.LockedError{Source: source, Holder: seen.holder}
-		now := time.Now()
+		now := s.now()
 		switch {
-		case seen.token == "" || seen == watched && now.Sub(since) >= s.options.Term:
-			l.renewed = time.Now()
-			if err := s.swap(ctx, s.remote.patient(), source, seen, grant{l.token, seen.beat + 1, holder}); err != nil {
+		// Its own, when the write took so long that it has to be made again.
+		case mine || seen.token == "" || seen == watched && now.Sub(since) >= s.options.Term:
+			l.renewed = now
+			if err := s.swap(ctx, s.remote.patient(), source, seen, grant{l.token, seen.beat + 1, l.holder}); err != nil {
 				return nil, fmt.Errorf("take source %s: %w", source, err)
 			}
 			continue // read who has got it
@@ -94,57 +108,61 @@ func (s *Store) acquire(ctx context.Context, source string, wait bool) (*lease, 
 		case seen != watched:
 			watched, since = seen, now
 		}
-		if err := pause(ctx, s.options.Term/20); err != nil {
+		if err := pause(ctx, between); err != nil {
 			return nil, fmt.Errorf("wait for the source: %w: %w", locked, err)
 		}
 	}
-	beating, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	l.cancel = cancel
-	go l.beat(beating, holder)
-	return l, nil
 }
 
-// beat renews the lease until it is released or lost.
-func (l *lease) beat(ctx context.Context, holder string) {
-	defer close(l.beaten)
-	tick := time.NewTicker(l.store.options.Term / 6)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		sent := time.Now()
-		held, err := l.renew(ctx, holder)
-		if err != nil {
-			if ctx.Err() == nil {
-				l.store.warn(ctx, "lease not renewed", err)
+// hold renews the lease until it is released or lost.
+func (l *lease) hold(ctx context.Context, seen grant) context.CancelFunc {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	go func() {
+		defer close(l.beaten)
+		tick := time.NewTicker(l.store.options.Term / beats)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
 			}
-			continue
+			sent := l.store.now()
+			var err error
+			if seen, err = l.renew(ctx, seen); err != nil {
+				if ctx.Err() == nil {
+					l.store.warn(ctx, "lease not renewed", err)
+				}
+				continue
+			}
+			l.mu.Lock()
+			l.lost = seen.token != l.token
+			if !l.lost {
+				l.renewed = sent
+			}
+			l.mu.Unlock()
+			if l.lost {
+				return
+			}
 		}
-		l.mu.Lock()
-		if l.lost = !held; held {
-			l.renewed = sent
-		}
-		l.mu.Unlock()
-		if !held {
-			return
-		}
-	}
+	}()
+	return cancel
 }
 
-// renew rewrites the lease, and reports whether it is still held after that.
-func (l *lease) renew(ctx context.Context, holder string) (bool, error) {
-	seen, err := l.store.readGrant(ctx, l.source)
-	if err != nil || seen.token != l.token {
-		return false, err
+// renew rewrites the lease as it was seen last, and reads who holds it after that.
+// After a failure the lease is not known, and read first: a request that was given
+// up may still have come through, earlier than it would seem.
+func (l *lease) renew(ctx context.Context, seen grant) (grant, error) {
+	if seen == (grant{}) {
+		var err error
+		if seen, err = l.store.readGrant(ctx, l.source); err != nil || seen.token != l.token {
+			return seen, err
+		}
 	}
-	if err := l.store.swap(ctx, l.store.remote, l.source, seen, grant{l.token, seen.beat + 1, holder}); err != nil {
-		return false, err
+	if err := l.store.swap(ctx, l.store.remote, l.source, seen, grant{l.token, seen.beat + 1, l.holder}); err != nil {
+		return grant{}, err
 	}
-	now, err := l.store.readGrant(ctx, l.source)
-	return now.token == l.token, err
+	return l.store.readGrant(ctx, l.source)
 }
 
 // check fails when another process may have taken the source. The wall clock is
@@ -153,7 +171,8 @@ func (l *lease) check() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	term := l.store.options.Term * 2 / 3
-	if l.lost || time.Since(l.renewed) > term || time.Now().Round(0).Sub(l.renewed.Round(0)) > term {
+	now := l.store.now()
+	if l.lost || now.Sub(l.renewed) > term || now.Round(0).Sub(l.renewed.Round(0)) > term {
 		return errTaken
 	}
 	return nil

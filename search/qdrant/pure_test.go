@@ -163,6 +163,30 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
+func TestSetNames(t *testing.T) {
+	s := &Store{options: Options{Collection: "my_docs"}}
+	a, b := s.chunks("a"), s.chunks("b")
+	var r record
+	before := r
+	if got := []string{r.use(a), r.use(b), r.use(a)}; !slices.Equal(got, []string{a, b, a}) || len(r.Sets) != 2 {
+		t.Errorf("names %q in %+v", got, r.Sets)
+	}
+	for _, want := range []string{a + "_1", a + "_2"} {
+		held := r
+		r.retire([]string{r.use(a)})
+		r.retire([]string{b + "_7"}) // not in use
+		if got := r.use(a); got != want || r.use(b) != b {
+			t.Errorf("name %q, want %q", got, want)
+		}
+		if held.Drops[a] == r.Drops[a] || slices.ContainsFunc(held.Sets, func(s set) bool { return s.Name == want }) {
+			t.Error("a change of the record has changed what others hold")
+		}
+	}
+	if before.Sets != nil || firstName(a+"_12") != a || firstName(a) != a {
+		t.Errorf("first names %q, %q", firstName(a+"_12"), firstName(a))
+	}
+}
+
 func TestTally(t *testing.T) {
 	counts := tally{}
 	counts.add([]uint32{1, 5, 1 << 31}, 1)

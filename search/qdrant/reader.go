@@ -40,6 +40,8 @@ func (r *reader) Key() string { return r.key() }
 
 // steady reads until the answer is of the state and whole.
 //
+// A collection that is not there any more is of a state that is gone.
+//
 // Whole: a point whose payload is set may move from one of the server's segments
 // to another, and a search that looks at both at that time misses it. So runs say
 // in the record when they mark live points, and what was read meanwhile is read
@@ -48,7 +50,7 @@ func (r *reader) steady(ctx context.Context, read func() error) error {
 	before := r.store.latest()
 	for start := time.Now(); ; {
 		err := read()
-		if err != nil && !errors.Is(err, search.ErrNotFound) && !errors.Is(err, search.ErrStale) {
+		if err != nil && !errors.Is(err, search.ErrNotFound) && !errors.Is(err, search.ErrStale) && !notFound(err) {
 			return err
 		}
 		after, e := r.store.look(ctx)
@@ -287,7 +289,7 @@ func (r *reader) ask(ctx context.Context, req search.Request, q query) (search.C
 // queryBatch asks several questions with one request.
 func (r remote) queryBatch(ctx context.Context, collection string, batch []*qdrant.QueryPoints) ([]*qdrant.BatchResult, error) {
 	answers, err := call(ctx, r, "search in "+collection, func(ctx context.Context) ([]*qdrant.BatchResult, error) {
-		return r.QueryBatch(ctx, &qdrant.QueryBatchPoints{CollectionName: collection, QueryPoints: batch, ReadConsistency: r.reading(collection)})
+		return r.QueryBatch(ctx, &qdrant.QueryBatchPoints{CollectionName: collection, QueryPoints: batch, ReadConsistency: r.consistency})
 	})
 	if err == nil && len(answers) != len(batch) {
 		err = fmt.Errorf("search in %s: %d answers to %d questions", collection, len(answers), len(batch))

@@ -47,11 +47,10 @@ type remote struct {
 	address           string
 	patience, attempt time.Duration
 	runPatience       time.Duration
-	// consistency is that of reads; nil means any replica's word. A run that decides
-	// by what is in the collection meta wants a majority's.
+	// consistency is that of reads; nil means any replica's word.
 	consistency *qdrant.ReadConsistency
-	meta        string
-	decides     bool
+	// decides says that a single point is read to decide by it, see getOne.
+	decides bool
 }
 
 // dial prepares the connections; the server is not asked yet.
@@ -90,13 +89,14 @@ func dial(o Options) (remote, error) {
 	return remote{
 		Client: client, address: net.JoinHostPort(u.Hostname(), strconv.Itoa(port)),
 		patience: readPatience, attempt: readAttempt, runPatience: o.Patience, consistency: o.ReadConsistency.value(),
-		meta: metaName(o),
 	}, nil
 }
 
 // value is the consistency as requests carry it.
 func (c ReadConsistency) value() *qdrant.ReadConsistency {
 	switch c {
+	case QuorumReplicas:
+		return qdrant.NewReadConsistencyType(qdrant.ReadConsistencyType_Quorum)
 	case MajorityReplicas:
 		return qdrant.NewReadConsistencyType(qdrant.ReadConsistencyType_Majority)
 	case AllReplicas:
@@ -128,19 +128,11 @@ func private(host string) bool {
 	})
 }
 
-// patient is the server as runs talk to it: what they decide by is read from a
-// majority of the replicas. Searches go on with a single one.
+// patient is the server as runs talk to it: what they compare and set is read
+// from more than half of the replicas. Searches go on with a single one.
 func (r remote) patient() remote {
 	r.patience, r.attempt, r.decides = r.runPatience, writeAttempt, true
 	return r
-}
-
-// reading is the consistency of reads of a collection.
-func (r remote) reading(collection string) *qdrant.ReadConsistency {
-	if r.decides && collection == r.meta {
-		return MajorityReplicas.value()
-	}
-	return r.consistency
 }
 
 // call makes one request, again where that may help.
@@ -208,6 +200,8 @@ func (r remote) explain(what string, err error) error {
 			hint = fmt.Sprintf(" (%d is the port of its HTTP interface; docseek speaks gRPC, by default on port %d)", restPort, defaultPort)
 		}
 		return fmt.Errorf("%s on %s: %w%s: %w", what, r.address, ErrUnreachable, hint, err)
+	case codes.Internal:
+		return fmt.Errorf("%s on %s: the server could not do it; if it is a cluster, see whether all of its nodes are up: %w", what, r.address, err)
 	case codes.Unauthenticated, codes.PermissionDenied:
 		return fmt.Errorf("%s on %s: the server does not accept the API key, or not for this: check store.api_key: %w", what, r.address, err)
 	default:
@@ -232,8 +226,8 @@ func (r remote) checkVersion(ctx context.Context) error {
 	return nil
 }
 
-// strong writes are seen by every later strong write and majority read, whichever
-// nodes of a cluster they are sent to.
+// strong writes are made by one node of a cluster, one after the other, whichever
+// node they are sent to. While that one is down there are none.
 func strong() *qdrant.WriteOrdering {
 	return &qdrant.WriteOrdering{Type: qdrant.WriteOrderingType_Strong}
 }
@@ -242,9 +236,44 @@ func strong() *qdrant.WriteOrdering {
 func (r remote) getPoints(ctx context.Context, collection string, ids []*qdrant.PointId) ([]*qdrant.RetrievedPoint, error) {
 	return call(ctx, r, "read "+collection, func(ctx context.Context) ([]*qdrant.RetrievedPoint, error) {
 		return r.Get(ctx, &qdrant.GetPoints{
-			CollectionName: collection, Ids: ids, WithPayload: qdrant.NewWithPayload(true), ReadConsistency: r.reading(collection),
+			CollectionName: collection, Ids: ids, WithPayload: qdrant.NewWithPayload(true), ReadConsistency: r.consistency,
 		})
 	})
+}
+
+// getOne reads the payload of a point, nil if there is none. To decide by it, more
+// than half of the replicas are read, so that one of them has the last strong
+// write. A point that they do not agree on, as while it is written, is left out of
+// the answer: then they are asked again.
+func (r remote) getOne(ctx context.Context, collection string, id *qdrant.PointId) (payload, error) {
+	ids := []*qdrant.PointId{id}
+	if !r.decides {
+		points, err := r.getPoints(ctx, collection, ids)
+		if err != nil || len(points) == 0 {
+			return nil, err
+		}
+		return points[0].GetPayload(), nil
+	}
+	any := r
+	r.consistency, any.consistency = QuorumReplicas.value(), nil
+	for start := time.Now(); ; {
+		points, err := r.getPoints(ctx, collection, ids)
+		if err != nil {
+			return nil, err
+		}
+		if len(points) > 0 {
+			return points[0].GetPayload(), nil
+		}
+		if points, err = any.getPoints(ctx, collection, ids); err != nil || len(points) == 0 {
+			return nil, err
+		}
+		if time.Since(start) > r.patience {
+			return nil, fmt.Errorf("read %s on %s: its replicas do not agree: see whether all nodes of the cluster are well: %w", collection, r.address, ErrUnreachable)
+		}
+		if err := pause(ctx, firstDelay/2+rand.N(firstDelay)); err != nil { //nolint:gosec // spreads requests
+			return nil, err
+		}
+	}
 }
 
 // scroll describes points to be read: those that meet all conditions.
@@ -275,7 +304,7 @@ func (r remote) each(ctx context.Context, s scroll, yield func(*qdrant.Retrieved
 		got, err := call(ctx, r, "read "+s.collection, func(ctx context.Context) (answer, error) {
 			points, next, err := r.ScrollAndOffset(ctx, &qdrant.ScrollPoints{
 				CollectionName: s.collection, Filter: &qdrant.Filter{Must: s.must}, Offset: offset, Limit: &s.page,
-				WithPayload: payload, WithVectors: vectors, ReadConsistency: r.reading(s.collection),
+				WithPayload: payload, WithVectors: vectors, ReadConsistency: r.consistency,
 			})
 			return answer{points, next}, err
 		})
@@ -298,7 +327,7 @@ func (r remote) count(ctx context.Context, collection string, must []*qdrant.Con
 	exact := true
 	n, err := call(ctx, r, "count in "+collection, func(ctx context.Context) (uint64, error) {
 		return r.Count(ctx, &qdrant.CountPoints{
-			CollectionName: collection, Filter: &qdrant.Filter{Must: must}, Exact: &exact, ReadConsistency: r.reading(collection),
+			CollectionName: collection, Filter: &qdrant.Filter{Must: must}, Exact: &exact, ReadConsistency: r.consistency,
 		})
 	})
 	return int(n), err
@@ -310,7 +339,7 @@ func (r remote) values(ctx context.Context, collection, field string, must []*qd
 	hits, err := call(ctx, r, "list the values in "+collection, func(ctx context.Context) ([]*qdrant.FacetHit, error) {
 		return r.Facet(ctx, &qdrant.FacetCounts{
 			CollectionName: collection, Key: field, Filter: &qdrant.Filter{Must: must}, Exact: &exact, Limit: &limit,
-			ReadConsistency: r.reading(collection),
+			ReadConsistency: r.consistency,
 		})
 	})
 	list := make([]string, len(hits))

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/qdrant/go-client/qdrant"
 	"google.golang.org/grpc/codes"
@@ -40,15 +41,24 @@ type collection struct {
 	dim                     int // of the dense vectors, for roleChunks
 }
 
-func metaName(o Options) string { return o.Collection + "_meta" }
-
-func (s *Store) meta() string  { return metaName(s.options) }
+func (s *Store) meta() string  { return s.options.Collection + "_meta" }
 func (s *Store) plain() string { return s.options.Collection + "_plain" }
 
-// chunks is the name of the collection of a fingerprint.
+// setDigest is the length of what stands for a fingerprint in a name.
+const setDigest = 16
+
+// chunks is the first name of the collection of a fingerprint, see record.use.
 func (s *Store) chunks(fingerprint string) string {
 	sum := sha256.Sum256([]byte(fingerprint))
-	return s.options.Collection + "_" + hex.EncodeToString(sum[:8])
+	return s.options.Collection + "_" + hex.EncodeToString(sum[:setDigest/2])
+}
+
+// firstName is the first name of what a collection of that name succeeds.
+func firstName(name string) string {
+	if i := strings.LastIndexByte(name, '_'); len(name)-i-1 != setDigest {
+		return name[:i]
+	}
+	return name
 }
 
 // ensure makes a collection, unless it exists, and makes sure that it is ours.
@@ -90,9 +100,9 @@ func (s *Store) describe(ctx context.Context, name string) (*qdrant.CollectionIn
 	})
 }
 
-// dimOf returns the dimension of a fingerprint's vectors; 0 while it has none.
-func (s *Store) dimOf(ctx context.Context, fingerprint string) (int, error) {
-	name := s.chunks(fingerprint)
+// dimOf returns the dimension of the vectors in a fingerprint's collection; 0 while
+// there is none.
+func (s *Store) dimOf(ctx context.Context, name, fingerprint string) (int, error) {
 	info, err := s.describe(ctx, name)
 	if notFound(err) {
 		return 0, nil

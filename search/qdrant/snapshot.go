@@ -63,7 +63,7 @@ type sighting struct {
 
 // fresh returns the present state, or one that was the present one a moment ago.
 func (s *Store) fresh(ctx context.Context) (*snapshot, error) {
-	if cur := s.current.Load(); cur != nil && time.Since(cur.at) < refreshEvery {
+	if cur := s.current.Load(); cur != nil && s.now().Sub(cur.at) < refreshEvery {
 		return cur.snapshot, nil
 	}
 	return s.refresh(ctx)
@@ -85,11 +85,11 @@ func (s *Store) look(ctx context.Context) (record, error) {
 			continue
 		}
 		this := step{h.N, h.Moves}
-		since[this] = time.Now()
+		since[this] = s.now()
 		if first, ok := s.moving[this]; ok {
 			since[this] = first
 		}
-		h.Moving = time.Since(since[this]) < stuckAfter
+		h.Moving = s.now().Sub(since[this]) < stuckAfter
 	}
 	s.seen, s.moving = rec, since
 	return rec, nil
@@ -114,7 +114,7 @@ func (s *Store) refresh(ctx context.Context) (*snapshot, error) {
 		return nil, err
 	}
 	defer s.loading.leave()
-	at := time.Now()
+	at := s.now()
 	rec, err := s.look(ctx)
 	if err != nil {
 		return nil, err

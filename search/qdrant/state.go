@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -37,10 +38,22 @@ type record struct {
 	// that were deleted since.
 	Seq   uint64 `json:"seq"`
 	Floor uint64 `json:"floor"`
+	// Sets are the collections of embedded chunks that runs of the index have named.
+	Sets []set `json:"sets,omitempty"`
+	// Drops counts by the first name of a fingerprint's collection how many were
+	// dropped: a name is never used again.
+	Drops map[string]uint64 `json:"drops,omitempty"`
 	// Writes name the last changes of the record, the newest first.
 	Writes []string `json:"writes"`
 
 	rev uint64
+}
+
+// set is a collection of embedded chunks.
+type set struct {
+	Name string `json:"name"`
+	// Retired says that no run will use it again and that it is to be dropped.
+	Retired bool `json:"retired,omitempty"`
 }
 
 // hidden is a number that is not, or no longer, published.
@@ -100,6 +113,34 @@ func (r *record) hide(h hidden) {
 
 func (r *record) show(n uint64) {
 	r.Numbers = slices.DeleteFunc(slices.Clone(r.Numbers), func(h hidden) bool { return h.N == n })
+}
+
+// use names the collection of a fingerprint's embedded chunks for a run. first is
+// what the first of them is called.
+func (r *record) use(first string) string {
+	name := first
+	if n := r.Drops[first]; n > 0 {
+		name += "_" + number(n)
+	}
+	if !slices.ContainsFunc(r.Sets, func(s set) bool { return s.Name == name }) {
+		r.Sets = append(slices.Clone(r.Sets), set{Name: name})
+	}
+	return name
+}
+
+// retire takes collections out of use for ever. The next run of their fingerprint
+// gets another name, so that a process that drops them late drops nothing else.
+func (r *record) retire(names []string) {
+	r.Sets, r.Drops = slices.Clone(r.Sets), maps.Clone(r.Drops)
+	if r.Drops == nil {
+		r.Drops = map[string]uint64{}
+	}
+	for i := range r.Sets {
+		if s := &r.Sets[i]; slices.Contains(names, s.Name) && !s.Retired {
+			s.Retired = true
+			r.Drops[firstName(s.Name)]++
+		}
+	}
 }
 
 // moving notes that live points of a hidden number are about to be marked or
@@ -165,15 +206,14 @@ func (s *Store) readRecord(ctx context.Context, r remote) (record, error) {
 }
 
 func (s *Store) readRecordAt(ctx context.Context, r remote, id *qdrant.PointId) (record, error) {
-	points, err := r.getPoints(ctx, s.meta(), []*qdrant.PointId{id})
+	p, err := r.getOne(ctx, s.meta(), id)
 	if err != nil {
 		return record{}, fmt.Errorf("read the state: %w", err)
 	}
-	if len(points) == 0 {
+	if p == nil {
 		return record{}, errNoState
 	}
 	var rec record
-	p := points[0].GetPayload()
 	if err := decode(p["record"], &rec); err != nil {
 		return record{}, fmt.Errorf("read the state: %w", err)
 	}

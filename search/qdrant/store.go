@@ -53,14 +53,19 @@ const (
 	Binary Quantization = "binary" // a bit for each dimension
 )
 
-// ReadConsistency is how many replicas of a shard a search asks.
+// ReadConsistency is how many replicas of a shard a search asks, by Qdrant's names.
 type ReadConsistency string
 
 // The kinds of read consistency.
 const (
-	AnyReplica       ReadConsistency = "any"
+	// AnyReplica takes one replica's word: searches go on while each shard has one.
+	AnyReplica ReadConsistency = "any"
+	// QuorumReplicas finds what more than half of the replicas agree on.
+	QuorumReplicas ReadConsistency = "quorum"
+	// MajorityReplicas asks all of them, and finds what more than half have.
 	MajorityReplicas ReadConsistency = "majority"
-	AllReplicas      ReadConsistency = "all"
+	// AllReplicas finds what all of them have.
+	AllReplicas ReadConsistency = "all"
 )
 
 // Options are what a store can be told.
@@ -109,6 +114,7 @@ type Options struct {
 type Store struct {
 	options Options
 	remote  remote
+	now     func() time.Time
 
 	preparing gate
 	prepared  atomic.Bool
@@ -155,7 +161,7 @@ func Open(o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{options: o, remote: r, preparing: newGate(), loading: newGate(), caches: newCaches()}, nil
+	return &Store{options: o, remote: r, now: time.Now, preparing: newGate(), loading: newGate(), caches: newCaches()}, nil
 }
 
 // gate lets one through at a time; who waits for a slow server before it can give

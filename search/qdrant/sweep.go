@@ -78,7 +78,7 @@ func (s *Store) sweep(ctx context.Context, source string) error {
 			return err
 		}
 	}
-	now := time.Now()
+	now := s.now()
 	var swept, dropped []uint64
 	for _, h := range rec.of(source) {
 		switch {
@@ -113,7 +113,13 @@ func (s *Store) sweep(ctx context.Context, source string) error {
 			return err
 		}
 	}
-	return s.purge(ctx, source)
+	if err := s.purge(ctx, source); err != nil {
+		return err
+	}
+	if err := s.dropUnused(ctx); err != nil {
+		s.warn(ctx, "collections that nothing needs not dropped", err)
+	}
+	return nil
 }
 
 // published are the generations of a source that a state shows, the live one last.
@@ -148,7 +154,7 @@ func (s *Store) purge(ctx context.Context, source string) error {
 	// replaced is what a rollback shows.
 	for i := 1; i < len(kept)-1; i++ {
 		g := kept[i]
-		if time.Since(g.Info.IndexedAt) < s.options.Keep {
+		if s.now().Sub(g.Info.IndexedAt) < s.options.Keep {
 			continue
 		}
 		if err := s.eraseReplaced(ctx, source, g, kept[i-1].Set); err != nil {
@@ -175,4 +181,108 @@ func (s *Store) eraseReplaced(ctx context.Context, source string, g generation, 
 	}
 	below := float64(g.N)
 	return r.remove(ctx, s.meta(), ofSource(source), ofKind(kindGeneration), qdrant.NewRange(fieldFrom, &qdrant.Range{Lt: &below}))
+}
+
+// errMovedOn ends a change that is only right while nothing else has changed.
+var errMovedOn = errors.New("the state has changed meanwhile")
+
+// dropUnused drops the collections of embedded chunks that are empty and that no
+// generation or run needs.
+func (s *Store) dropUnused(ctx context.Context) error {
+	r := s.remote.patient()
+	rec, err := s.readRecord(ctx, r)
+	if err != nil {
+		return err
+	}
+	if len(rec.Sets) < 2 { // one model, as almost always
+		return nil
+	}
+	if rec, err = s.retireUnused(ctx, rec); err != nil {
+		return err
+	}
+	var dropped []string
+	for _, set := range rec.Sets {
+		if !set.Retired {
+			continue
+		}
+		if _, err := call(ctx, r, "drop collection "+set.Name, func(ctx context.Context) (struct{}, error) {
+			there, err := s.remote.CollectionExists(ctx, set.Name)
+			if err == nil && there {
+				err = s.remote.DeleteCollection(ctx, set.Name)
+			}
+			return struct{}{}, err
+		}); err != nil {
+			return err
+		}
+		dropped = append(dropped, set.Name)
+	}
+	if len(dropped) == 0 {
+		return nil
+	}
+	_, err = s.change(ctx, func(r *record) error {
+		r.Sets = slices.DeleteFunc(slices.Clone(r.Sets), func(s set) bool { return slices.Contains(dropped, s.Name) })
+		return nil
+	})
+	return err
+}
+
+// retireUnused takes collections that nothing needs out of use. The record is
+// changed only if it is still the one that this was found by; otherwise a later run
+// does it.
+func (s *Store) retireUnused(ctx context.Context, rec record) (record, error) {
+	unused, err := s.unused(ctx, rec)
+	if err != nil || len(unused) == 0 {
+		return rec, err
+	}
+	next, err := s.change(ctx, func(r *record) error {
+		if r.rev != rec.rev {
+			return errMovedOn
+		}
+		r.retire(unused)
+		return nil
+	})
+	if errors.Is(err, errMovedOn) {
+		return rec, nil
+	}
+	return next, err
+}
+
+// unused are the collections in use that are empty, that no generation has its
+// chunks in, and that no hidden number has touched.
+func (s *Store) unused(ctx context.Context, rec record) ([]string, error) {
+	r := s.remote.patient()
+	needed := map[string]bool{}
+	for _, h := range rec.Numbers {
+		for _, name := range h.In {
+			needed[name] = true
+		}
+	}
+	// What was published is on more than half of the replicas.
+	r.consistency = MajorityReplicas.value()
+	if err := r.each(ctx, scroll{
+		collection: s.meta(), must: []*qdrant.Condition{ofKind(kindGeneration)}, payload: []string{"generation"}, page: scrollPage,
+	}, func(p *qdrant.RetrievedPoint) error {
+		var g generation
+		if err := decode(p.GetPayload()["generation"], &g); err != nil {
+			return fmt.Errorf("read a generation: %w", err)
+		}
+		needed[g.Set] = true
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, set := range rec.Sets {
+		if set.Retired || needed[set.Name] {
+			continue
+		}
+		n, err := s.remote.patient().count(ctx, set.Name, nil)
+		if err != nil && !notFound(err) {
+			return nil, err
+		}
+		if n == 0 {
+			names = append(names, set.Name)
+		}
+	}
+	return names, nil
 }

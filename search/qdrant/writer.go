@@ -62,23 +62,24 @@ func (s *Store) begin(ctx context.Context, lease *lease, source docseek.Source, 
 	}
 	w := &writer{
 		store: s, source: source, fingerprint: fingerprint, lease: lease,
-		live: &reader{store: s, snapshot: now, held: true}, base: now.generations[source.Name], set: s.chunks(fingerprint),
+		live: &reader{store: s, snapshot: now, held: true}, base: now.generations[source.Name],
 		written: map[string]bool{}, marked: map[string]bool{}, touched: map[string]bool{},
 		tally: tally{}, checks: map[string]search.PageCheck{},
 	}
 	w.carried = w.base.N > 0 && w.base.Info.Fingerprint == fingerprint
-	if w.dim, err = s.dimOf(ctx, fingerprint); err != nil {
-		return nil, err
-	}
 	rec, err := s.change(ctx, func(r *record) error {
 		if err := lease.check(); err != nil {
 			return err
 		}
+		w.set = r.use(s.chunks(fingerprint))
 		r.Last++
 		r.hide(hidden{N: r.Last, Source: source.Name, In: collections(w.set, w.base.Set), Open: true})
 		return nil
 	})
 	if err != nil {
+		return nil, err
+	}
+	if w.dim, err = s.dimOf(ctx, w.set, fingerprint); err != nil {
 		return nil, err
 	}
 	w.num = rec.Last
@@ -500,10 +501,14 @@ func (w *writer) Commit(ctx context.Context, want search.Counts, run search.Run)
 	// The generation is live; what fails from here on is done by a later run.
 	after := context.WithoutCancel(ctx)
 	w.store.announce(after)
-	if err := w.note(after, run, time.Now()); err != nil {
+	if err := w.note(after, run, w.store.now()); err != nil {
 		w.store.warn(ctx, "run not recorded", err)
 	}
-	if err := w.store.purge(after, w.source.Name); err != nil {
+	err := w.store.purge(after, w.source.Name)
+	if err == nil {
+		err = w.store.dropUnused(after)
+	}
+	if err != nil {
 		w.store.warn(ctx, "old generations not deleted", err)
 	}
 	return w.lease.release(after)
@@ -532,7 +537,7 @@ func (w *writer) publish(ctx context.Context, want search.Counts, run search.Run
 		N: w.num, Previous: w.base.N, Set: w.set, Dim: w.dim,
 		Info: search.SourceInfo{
 			Source: w.source, Generation: w.num, Fingerprint: w.fingerprint, Pages: have.Pages, Chunks: have.Chunks, Embedded: have.Embedded,
-			IndexedAt: time.Now().UTC(), LastRun: &run,
+			IndexedAt: w.store.now().UTC(), LastRun: &run,
 		},
 	}
 	pages := append(w.shown(), ofKind(kindPage))
@@ -695,18 +700,18 @@ func (w *writer) saveChecks(ctx context.Context) error {
 // note records the run; success is when it ended well, zero if it did not.
 func (w *writer) note(ctx context.Context, run search.Run, success time.Time) error {
 	id := pointID(kindSource, w.source.Name)
-	points, err := w.remote().getPoints(ctx, w.store.meta(), []*qdrant.PointId{id})
+	before, err := w.remote().getOne(ctx, w.store.meta(), id)
 	if err != nil {
 		return err
 	}
 	run.Source = w.source.Name
 	now := noted{Run: w.num, Info: search.SourceInfo{Source: w.source, LastSuccess: success.UTC(), LastRun: &run}}
-	if len(points) > 0 && success.IsZero() {
-		before, err := readSource(points[0].GetPayload())
+	if before != nil && success.IsZero() {
+		last, err := readSource(before)
 		if err != nil {
 			return err
 		}
-		now.Info.LastSuccess = before.Info.LastSuccess
+		now.Info.LastSuccess = last.Info.LastSuccess
 	}
 	encoded, err := encode(now)
 	if err != nil {
@@ -725,7 +730,7 @@ func (w *writer) Finish(ctx context.Context, run search.Run) error {
 	if err == nil {
 		var success time.Time
 		if run.Outcome == search.Unchanged {
-			success = time.Now()
+			success = w.store.now()
 		}
 		err = w.note(ctx, run, success)
 	}

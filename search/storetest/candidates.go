@@ -117,6 +117,14 @@ func checkList(t *testing.T, got []search.Candidate, scores map[string]float64, 
 	}
 }
 
+// Ranking demands the candidates and scores of comparing everything with
+// everything. It is part of [Run]; a store with settings that matter here runs it
+// again with them.
+func Ranking(t *testing.T, index Index) {
+	t.Helper()
+	each(t, index, []conduct{{"candidates", testCandidates}, {"ties", testTies}, {"filters", testFilters}})
+}
+
 func testCandidates(m must, open opener) {
 	s := m.open(open)
 	all := corpus(m, s)

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -35,10 +34,7 @@ type opener = func(t *testing.T) search.Store
 // Run runs the whole suite, each test on an index of its own.
 func Run(t *testing.T, index Index) {
 	t.Helper()
-	for _, test := range []struct {
-		name string
-		run  func(m must, open opener)
-	}{
+	each(t, index, []conduct{
 		{"empty", testEmpty},
 		{"lifecycle", testLifecycle},
 		{"faithful", testFaithful},
@@ -58,18 +54,28 @@ func Run(t *testing.T, index Index) {
 		{"pages", testPages},
 		{"locked", testLocked},
 		{"two processes", testTwoProcesses},
-		{"candidates", testCandidates},
-		{"ties", testTies},
-		{"filters", testFilters},
 		{"wrong requests", testWrongRequests},
 		{"readers across commits", testReadersAcrossCommits},
-	} {
+	})
+	Ranking(t, index)
+	RandomLives(t, index)
+}
+
+// conduct is one thing that every store must do.
+type conduct struct {
+	name string
+	run  func(m must, open opener)
+}
+
+// each tests them, each on an index of its own.
+func each(t *testing.T, index Index, list []conduct) {
+	t.Helper()
+	for _, test := range list {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			test.run(newMust(t), index(t))
 		})
 	}
-	RandomLives(t, index)
 }
 
 const (
@@ -102,18 +108,7 @@ func seed(parts ...any) *rand.Rand {
 	return rand.New(rand.NewChaCha8(sum)) //nolint:gosec // test data has to be the same each time
 }
 
-func unit(rng *rand.Rand) []float32 {
-	v := make([]float32, dim)
-	square := 0.0
-	for i := range v {
-		v[i] = float32(rng.NormFloat64())
-		square += float64(v[i]) * float64(v[i])
-	}
-	for i := range v {
-		v[i] = float32(float64(v[i]) / math.Sqrt(square))
-	}
-	return v
-}
+func unit(rng *rand.Rand) []float32 { return direction(rng, dim) }
 
 func (c content) record() search.PageRecord {
 	return search.PageRecord{
