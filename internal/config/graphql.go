@@ -28,9 +28,10 @@ type GraphQL struct {
 	// Explore says whether agents may search and inspect the schema; nil means
 	// unless documents is none.
 	Explore *bool `yaml:"explore,omitempty"`
-	// Operations are globs of operation documents (.graphql, .gql) and operation
-	// files (.yaml, .yml), relative to the configuration's folder: * and ? within
-	// a segment, ** for any number of them.
+	// Operations are globs of operation documents (.graphql, .gql), operation
+	// files (.yaml, .yml) and persisted documents of other tools (.json), relative
+	// to the configuration's folder: * and ? within a segment, ** for any number
+	// of them.
 	Operations []string `yaml:"operations,omitempty"`
 	// Persisted says what is sent for an operation: text (the default),
 	// document_id or extension (extensions.persistedQuery).

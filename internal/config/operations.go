@@ -90,9 +90,9 @@ func (v *validator) operations(at string, g GraphQL) {
 	for i, glob := range g.Operations {
 		field := fmt.Sprintf("%soperations[%d]", at, i)
 		switch strings.ToLower(path.Ext(filepath.ToSlash(glob))) {
-		case ".graphql", ".gql", ".yaml", ".yml":
+		case ".graphql", ".gql", ".yaml", ".yml", ".json":
 		default:
-			v.fault(field, "must end in .graphql, .gql, .yaml or .yml (got %q)", glob)
+			v.fault(field, "must end in .graphql, .gql, .yaml, .yml or .json (got %q)", glob)
 		}
 		if _, err := path.Match(filepath.ToSlash(glob), ""); err != nil {
 			v.fault(field, "is no glob (got %q)", glob)
