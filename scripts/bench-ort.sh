@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # bench-ort.sh [FLAG...]: the builtin model beside ONNX Runtime with the same model in 32-bit floats and in 8-bit
-# integers. Needs Python 3 with pip, and Maven for the ONNX file, or its path in DOCSEEK_BENCH_ONNX. Linux and macOS only.
+# integers. Needs Python 3 with pip, and Maven for the ONNX file, or its path in DOCSEEK_BENCH_ONNX.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cache=$PWD/.cache/ort

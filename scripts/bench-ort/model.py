@@ -5,7 +5,7 @@ import onnxruntime
 
 
 class Model:
-    """A session of an ONNX file. threads is the number of texts that may run at once."""
+    """A session of an ONNX file. It may be used by several threads."""
 
     def __init__(self, path):
         options = onnxruntime.SessionOptions()
