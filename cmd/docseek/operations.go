@@ -223,9 +223,10 @@ func (a *app) operationsCheck(endpoint *string) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check",
 		Short: "Hold every operation and every persisted document to the schema",
-		Long: `Checks the operations against the schema, and persisted-documents.json and
-tools.json in the current folder, where they are there, against the operations;
-with several endpoints those in the folders of their names. Every fault has its
+		Long: `Checks the operations against the schema, and persisted-documents.json,
+tools.json and persisted-query-manifest.json in the current folder, where they
+are there, against the operations; with several endpoints those in the folders
+of their names. Every fault has its
 place, and the exit code is 1 where there is one. With --json it prints
 {"ok","faults":[{"file","line","column","operation","message"}]}.`,
 		Example: `  docseek --config docseek.yaml operations check --schema schema.graphql
@@ -283,7 +284,7 @@ func (a *app) check(ctx context.Context, c config.Config, endpoints []config.Gra
 	faults := []operations.Fault{}
 	for _, inventory := range g.Inventories() {
 		var built []operations.File
-		for _, name := range []string{persistedName, toolsName} {
+		for _, name := range []string{persistedName, toolsName, apolloName} {
 			name = filepath.Join(outFolder("", inventory, len(endpoints)), name)
 			text, err := a.readFile(name, maxBuiltBytes)
 			if errors.Is(err, os.ErrNotExist) {
@@ -323,7 +324,7 @@ func (a *app) printFaults(faults []operations.Fault, github bool) error {
 		case github:
 			fmt.Fprintln(a.out, annotation(f))
 		default:
-			fmt.Fprintln(a.out, f)
+			fmt.Fprintln(a.out, f.Place.String()+": "+inOperation(f))
 		}
 	}
 	if len(faults) > 0 {
@@ -341,7 +342,16 @@ func annotation(f operations.Fault) string {
 	if f.Line > 0 {
 		place += fmt.Sprintf(",line=%d,col=%d", f.Line, f.Column)
 	}
-	return "::error " + place + "::" + message.Replace(f.Message)
+	return "::error " + place + "::" + message.Replace(inOperation(f))
+}
+
+// inOperation is a fault's message with the operation that it breaks: a fragment
+// breaks all that need it.
+func inOperation(f operations.Fault) string {
+	if f.Operation == "" {
+		return f.Message
+	}
+	return f.Message + " (" + f.Operation + ")"
 }
 
 func (a *app) operationsBuild(endpoint *string) *cobra.Command {
