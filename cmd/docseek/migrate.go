@@ -25,8 +25,9 @@ func (a *app) migrateCommand() *cobra.Command {
 		Use:   "migrate --to qdrant",
 		Short: "Copy what the index on disk holds to the configured server, without embedding again",
 		Long: `Copies the live generation of each source from the data directory to the store
-that the configuration names (store: {kind: qdrant, …}), vectors included. What
-is on disk stays as it is. A source that the server holds already is replaced.
+that the configuration names (store: {kind: qdrant, …}), with its vectors and with
+what is known of its pages: the next run there asks for what changed since, and
+embeds only that. What is on disk stays as it is. A source that the server holds already is replaced.
 
 With --json it prints {"migrated":[{"source","generation","pages","chunks",
 "embedded"}]}.`,
@@ -161,7 +162,25 @@ func migrateSource(ctx context.Context, from, into search.Store, info search.Sou
 	if err := next.Commit(ctx, want, run); err != nil {
 		return m, err
 	}
+	if err := migrateChecks(ctx, old, into, info, run); err != nil {
+		return m, err
+	}
 	return migrated{name, next.Generation(), want.Pages, want.Chunks, want.Embedded}, nil
+}
+
+// migrateChecks copies what runs learnt of unchanged pages, so that the next run
+// asks for them as the last one would have. It is noted of live pages, so it needs
+// a run of its own.
+func migrateChecks(ctx context.Context, old search.Writer, into search.Store, info search.SourceInfo, run search.Run) (err error) {
+	w, err := into.Begin(ctx, info.Source, info.Fingerprint, true)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	if err := old.Checks(ctx, func(url string, check search.PageCheck) error { return w.Check(ctx, url, check) }); err != nil {
+		return err
+	}
+	return w.Finish(ctx, run)
 }
 
 // removeOthers takes out what the store held of the source before and the copy

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -65,6 +67,22 @@ func TestMigrateSource(t *testing.T) {
 	from, into := open(), open()
 	publish(from, 1, 2, 3)
 	publish(into, 2, 9)
+	checks := map[string]search.PageCheck{
+		"https://docs.test/p1": {Validators: docseek.Validators{ETag: `"new"`}, CheckedAt: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)},
+		"https://docs.test/p3": {CheckedAt: time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC), Failing: "503", Absent: 1},
+	}
+	checking, err := from.Begin(ctx, source, "model", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for url, check := range checks {
+		if err := checking.Check(ctx, url, check); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := checking.Finish(ctx, search.Run{Outcome: search.Unchanged}); err != nil {
+		t.Fatal(err)
+	}
 	infos := func(s search.Store) search.SourceInfo {
 		t.Helper()
 		r, err := s.Reader(ctx)
@@ -116,11 +134,29 @@ func TestMigrateSource(t *testing.T) {
 	if diff := cmp.Diff(texts[0], texts[1]); diff != "" {
 		t.Errorf("(-from +into)\n%s", diff)
 	}
+	// So do their runs: what was learnt of pages since is there.
+	w, err := into.Begin(ctx, source, "model", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	learnt := map[string]search.PageCheck{}
+	if err := errors.Join(w.Checks(ctx, func(url string, c search.PageCheck) error {
+		learnt[url] = c
+		return nil
+	}), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(checks, learnt); diff != "" {
+		t.Errorf("checks (-from +into)\n%s", diff)
+	}
+	if info := infos(into); info.LastRun == nil || info.LastRun.Outcome != search.Published || info.LastSuccess.IsZero() {
+		t.Errorf("the copy is noted as %+v", info)
+	}
 	// The source on disk is free again, and not run.
 	if info := infos(from); info.Generation != 1 {
 		t.Errorf("the index on disk went on to generation %d", info.Generation)
 	}
-	w, err := from.Begin(ctx, source, "model", false)
+	w, err = from.Begin(ctx, source, "model", false)
 	if err != nil {
 		t.Fatal(err)
 	}
