@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"strings"
 
@@ -39,7 +38,13 @@ func (s *Server) publish() error {
 	tools := slices.Clone(s.builtin)
 	if s.graphql != nil {
 		for _, o := range s.graphql.Operations() {
-			tools = append(tools, operationTool(s.graphql, o))
+			t := operationTool(s.graphql, o)
+			if err := t.takeable(); err != nil {
+				s.log.LogAttrs(context.Background(), slog.LevelError, "operation is no tool", slog.String("operation", o.Name),
+					slog.String("place", o.Place.String()), slog.Any("error", err))
+				continue
+			}
+			tools = append(tools, t)
 		}
 	}
 	all, err := s.registered(tools)
@@ -53,6 +58,15 @@ func (s *Server) publish() error {
 	s.tools.Store(&byName)
 	s.mcp.SetTools(all...)
 	return nil
+}
+
+// takeable says what the library would panic on.
+func (t tool) takeable() error {
+	described, err := t.described()
+	if err != nil {
+		return err
+	}
+	return mcp.ValidateParamHeaderAnnotations(&described)
 }
 
 // republish is publish for operations that changed.
@@ -161,7 +175,7 @@ func operationTitle(name string) string {
 }
 
 // operationAnswer is a result in both forms. Where the operation has no output
-// schema, what is said beside the result stands under "errors" and "hint".
+// schema, the structured one holds what is wrong too.
 func operationAnswer(o *operations.Operation, got operations.Result) (answer, error) {
 	object := got.Object()
 	if size := len(object); size > maxDataBytes {
@@ -176,33 +190,40 @@ func operationAnswer(o *operations.Operation, got operations.Result) (answer, er
 	case !a.failed && (o.Output != nil || len(got.Errors) == 0 && got.Hint == ""):
 		a.structured = object
 	default:
-		members := map[string]json.RawMessage{}
-		if object != nil {
-			if err := json.Unmarshal(object, &members); err != nil {
-				return answer{}, fmt.Errorf("read the result of %s: %w", o.Name, err)
-			}
+		var err error
+		if a.structured, err = withErrors(object, got); err != nil {
+			return answer{}, fmt.Errorf("put the result of %s beside what is wrong: %w", o.Name, err)
 		}
-		said, err := membersOf(got.Errors, got.Hint)
-		if err != nil {
-			return answer{}, fmt.Errorf("encode what is wrong with %s: %w", o.Name, err)
-		}
-		maps.Copy(said, members) // a member of the result is never replaced
-		a.structured = said
 	}
 	return a, nil
 }
 
-// membersOf are the members of an answer that say what is wrong.
-func membersOf(faults []execute.Fault, hint string) (map[string]json.RawMessage, error) {
-	encoded, err := json.Marshal(struct {
-		Errors []execute.Fault `json:"errors,omitempty"`
-		Hint   string          `json:"hint,omitempty"`
-	}{faults, hint})
-	if err != nil {
-		return nil, err
-	}
+// withErrors is a result with "errors" and "hint" beside its members. One that
+// has such members itself stands under "result".
+func withErrors(object json.RawMessage, got operations.Result) (map[string]any, error) {
 	members := map[string]json.RawMessage{}
-	return members, json.Unmarshal(encoded, &members)
+	if object != nil {
+		if err := json.Unmarshal(object, &members); err != nil {
+			return nil, err
+		}
+	}
+	_, errors := members["errors"]
+	_, hint := members["hint"]
+	all := make(map[string]any, len(members)+2)
+	if errors || hint {
+		all["result"] = object
+	} else {
+		for name, value := range members {
+			all[name] = value
+		}
+	}
+	if len(got.Errors) > 0 {
+		all["errors"] = got.Errors
+	}
+	if got.Hint != "" {
+		all["hint"] = got.Hint
+	}
+	return all, nil
 }
 
 // operationText has the result as JSON, and what is wrong.
