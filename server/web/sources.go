@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/docseek/docseek/search"
@@ -29,6 +30,15 @@ func (v sourcesView) refresh() int {
 type sourceView struct {
 	search.SourceStatus
 	Running *Running
+}
+
+// Fault is why the last run failed or was refused, unless the state's reason
+// tells it already.
+func (v sourceView) Fault() string {
+	if strings.Contains(v.Reason, v.LastRun.Error) {
+		return ""
+	}
+	return v.LastRun.Error
 }
 
 func (p *Page) sources(w http.ResponseWriter, r *http.Request) {

@@ -240,8 +240,12 @@ func TestSourcesPage(t *testing.T) {
 	wants(t, plain(api), "ready", "Pages 1", "Passages 4", "Last checked 3 hours ago", "Next run in 3 hours", "Generation 3",
 		"Last run refused 3 hours ago, took 1m14s", "12 % of the pages would be removed", "sitemap 2 of 3 could not be read",
 		"not_found 6 pages", "api.example.com/gone")
-	if got := plain(api.Find("tbody")); got != "1 201 3 4 5 6 7 9" {
+	if got := plain(api.Find(".counts")); got != "New 1 201 Changed 3 Unchanged 4 Kept 5 Removed 6 Refused 7 Embedded 9" {
 		t.Errorf("report %q", got)
+	}
+	docs.sources[0].Reason = "The last run was refused: 12 % of the pages would be removed"
+	if got := s.read(t, "/sources", http.StatusOK).Find("#source-api").Text(); strings.Count(got, "12 % of") != 1 {
+		t.Errorf("the same is told twice: %s", got)
 	}
 	guide := doc.Find("#source-guide")
 	wants(t, plain(guide), "stale", "The last successful run was 13h ago.", "./guide", "Next run not planned", "Versions 1.0, 2.0", "Languages de, en")
