@@ -55,6 +55,8 @@ type app struct {
 // usageError is a command line that cannot be understood.
 type usageError struct{ error }
 
+func (e usageError) Unwrap() error { return e.error }
+
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 // run executes one command line and returns its exit code.
@@ -161,7 +163,7 @@ upstream cannot be reached · 5 run refused · 6 another run holds the lock.`,
 	f.BoolVar(&a.json, "json", false, "print data as JSON")
 	root.AddCommand(
 		a.demoCommand(), a.serveCommand(), a.reindexCommand(), a.searchCommand(), a.readCommand(), a.statusCommand(),
-		a.rollbackCommand(), a.migrateCommand(), a.graphqlCommand(), a.crawlCommand(), a.evalCommand(), a.embedCommand(), a.configCommand(), a.doctorCommand(), a.connectCommand(), a.tokenCommand(), a.versionCommand(),
+		a.rollbackCommand(), a.migrateCommand(), a.graphqlCommand(), a.operationsCommand(), a.crawlCommand(), a.evalCommand(), a.embedCommand(), a.configCommand(), a.doctorCommand(), a.connectCommand(), a.tokenCommand(), a.versionCommand(),
 	)
 	for _, c := range root.Commands() {
 		wrapArgs(c)
