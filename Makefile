@@ -50,6 +50,13 @@ cross: ## Build for every platform
 arm64: ## The kernels for arm64 in an emulator, with and without dot products
 	scripts/arm64.sh
 
+.PHONY: avxvnni
+avxvnni: ## The kernel for AVX-VNNI, its instruction emulated (Linux on amd64)
+	mkdir -p .cache/avxvnni
+	$(GO) build -o .cache/avxvnni/run ./scripts/avxvnni
+	$(GO) test -c -o .cache/avxvnni/kernel.test ./embed/encoder/internal/kernel
+	DOCSEEK_TEST_AVXVNNI=1 .cache/avxvnni/run .cache/avxvnni/kernel.test -test.v -test.run 'Linear|Levels|Quantize|Select'
+
 .PHONY: bench-ort
 bench-ort: ## The builtin model's speed beside ONNX Runtime's
 	scripts/bench-ort.sh

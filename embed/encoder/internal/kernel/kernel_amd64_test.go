@@ -1,9 +1,21 @@
 package kernel
 
 import (
+	"os"
 	"slices"
 	"testing"
+
+	"golang.org/x/sys/cpu"
 )
+
+// With DOCSEEK_TEST_AVXVNNI set the kernel for AVX-VNNI is tested on a processor
+// that lacks it, which needs an emulator.
+func TestMain(m *testing.M) {
+	if os.Getenv("DOCSEEK_TEST_AVXVNNI") != "" {
+		cpu.X86.HasAVXVNNI = true
+	}
+	m.Run()
+}
 
 // AVX-VNNI is rarer than what the rest of its kernel needs, so that its levels
 // are compared wherever AVX2 is.
