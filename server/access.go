@@ -115,22 +115,26 @@ func operationScope(o *operations.Operation) string {
 
 // endpoint is the name of the endpoint that the caller means. A caller that may
 // use all is left to the gateway, which knows why an endpoint does not allow
-// something; to one that may not, the others are not there.
+// something; to one that may not, the others are not there. The caller is told
+// where the call will wait for a schema.
 func (g callerGraphQL) endpoint(ctx context.Context, name string, allows func(gateway.Info) bool) (string, error) {
 	caller := auth.CallerFrom(ctx)
 	if !caller.Has(auth.GraphQLRead) {
 		return "", refused("%s", lacking(auth.GraphQLRead))
 	}
-	if caller.Endpoints == nil {
-		return name, nil
-	}
 	var names []string
 	for _, e := range g.Endpoints() {
-		if caller.MayUseEndpoint(e.Name) && allows(e) {
-			names = append(names, e.Name)
+		if !caller.MayUseEndpoint(e.Name) || !allows(e) {
+			continue
+		}
+		names = append(names, e.Name)
+		if e.State == gateway.Loading && (name == "" || name == e.Name) {
+			reportProgress(ctx, "waiting for the schema of "+e.Name)
 		}
 	}
 	switch {
+	case caller.Endpoints == nil:
+		return name, nil
 	case slices.Contains(names, name):
 		return name, nil
 	case len(names) == 0:
@@ -216,4 +220,27 @@ func (s *Server) shownTo(ctx context.Context, tools []mcp.Tool) []mcp.Tool {
 		shown = append(shown, described)
 	}
 	return shown
+}
+
+// instructCallers lets the instructions speak of what a caller may use alone.
+func (s *Server) instructCallers() {
+	hooks := s.mcp.GetHooks()
+	hooks.AddAfterInitialize(func(ctx context.Context, _ any, _ *mcp.InitializeRequest, result *mcp.InitializeResult) {
+		result.Instructions = s.instructionsFor(auth.CallerFrom(ctx))
+	})
+	hooks.AddAfterDiscover(func(ctx context.Context, _ any, _ *mcp.DiscoverRequest, result *mcp.DiscoverResult) {
+		result.Instructions = s.instructionsFor(auth.CallerFrom(ctx))
+	})
+}
+
+func (s *Server) instructionsFor(caller auth.Caller) string {
+	var builtin []tool
+	for _, t := range s.toolsOf(caller) {
+		if t.endpoint == "" {
+			builtin = append(builtin, t)
+		}
+	}
+	approved := s.graphql != nil && caller.Has(auth.GraphQLRead) &&
+		slices.ContainsFunc(seenBy{s.graphql, caller}.Endpoints(), func(e gateway.Info) bool { return e.Operations != nil })
+	return instructions(builtin, approved)
 }

@@ -458,6 +458,16 @@ mutation StopPayout($id: ID!) @mcpTool(name: "stop_payout", description: "Stops 
 				t.Errorf("%s is shown: %s", token, whole)
 			}
 		}
+		header := modern.headers("server/discover", nil)
+		header.Set("Authorization", "Bearer "+token)
+		told := string(post(t, base, header, modern.message(t, 1, "server/discover", nil)).Result)
+		for tool, sentence := range map[string]string{
+			"search_docs": "Search this server first", "execute_graphql": "execute_graphql validates", "list_accounts": "one operation of the GraphQL API",
+		} {
+			if strings.Contains(told, sentence) != slices.Contains(want, tool) {
+				t.Errorf("the instructions of %s speak of %s, or not: %s", token, tool, told)
+			}
+		}
 		_, page := exchange(t, "GET", base+"/tools", bearer(token), "")
 		for _, name := range []string{"list_accounts", "stop_payout", "search_docs", "execute_graphql"} {
 			if strings.Contains(page, name) != slices.Contains(want, name) {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -444,6 +445,45 @@ func TestForwardedHeaders(t *testing.T) {
 			t.Errorf("%s got the headers %v", name, got)
 		}
 	}
+}
+
+// A call that waits for the first schema says so.
+func TestWaitForTheSchemaIsReported(t *testing.T) {
+	_, address := upstream(t, nil)
+	api, err := gateway.New([]gateway.Config{bank(address)}, gateway.Options{Log: discard()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(api.Close)
+	base := serveGraphQL(t, api)
+	params := map[string]any{
+		"name": "execute_graphql", "arguments": map[string]any{"document": "{accounts{id}}"}, "_meta": map[string]any{"progressToken": "t"},
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/mcp", bytes.NewReader(legacy.message(t, 1, "tools/call", params)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header = legacy.headers("tools/call", params)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	events := bufio.NewScanner(response.Body)
+	for events.Scan() && !strings.Contains(events.Text(), "waiting for the schema of bank") {
+		if strings.Contains(events.Text(), `"result"`) {
+			t.Fatalf("answered without a word: %s", events.Text())
+		}
+	}
+	if err := api.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for events.Scan() {
+		if strings.Contains(events.Text(), `"accounts"`) {
+			return
+		}
+	}
+	t.Errorf("no answer: %v", events.Err())
 }
 
 // With several endpoints, one has to be named, and a tool knows only those that

@@ -126,6 +126,7 @@ func New(opts Options) (*Server, error) {
 	}
 	s.addResources()
 	s.addPrompt()
+	s.instructCallers()
 
 	var err error
 	if s.http, err = s.entrance(opts); err != nil {
