@@ -12,11 +12,11 @@ import (
 const again = ": run docseek operations build"
 
 // Check says what keeps a set from being what the team meant, by place: the
-// faults of its operations, documents that were built before and that the schema
-// does not allow any more, and where the built files are not what [Build] or
-// [ApolloManifest] would write now.
+// faults of its operations, persisted documents whose ids are not their hashes,
+// documents that were built before and that the schema does not allow any more,
+// and where the built files are not what [Build] or [ApolloManifest] would write now.
 func Check(set Set, built []File) []Fault {
-	faults := slices.Clone(set.Faults)
+	faults := slices.Concat(set.Faults, set.tampered)
 	for _, f := range built {
 		if bytes.HasPrefix(bytes.TrimSpace([]byte(f.Text)), []byte("[")) {
 			faults = append(faults, set.checkTools(f)...)

@@ -233,9 +233,15 @@ func (l *loader) annotate(m *marked) *Operation {
 	if p, ok := l.published[o.Document]; ok {
 		o.ID, o.Document = p.id, p.text
 	}
-	if len(m.faults) == before {
-		l.input(m, o)
+	switch {
+	case len(m.faults) > before:
+	case l.Schema == nil:
+		m.fault(m.Position, "the schema of the endpoint %s is not known, and without it the operation cannot be checked", l.Endpoint)
+	default:
 		l.aging(m)
+		if !m.tool.exclude {
+			l.input(m, o)
+		}
 	}
 	return o
 }

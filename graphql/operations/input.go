@@ -393,10 +393,6 @@ func appendText(b []byte, s string) []byte {
 // input describes the operation's variables, as its tool and as what is held to
 // it on every call.
 func (l *loader) input(m *marked, o *Operation) {
-	if l.Schema == nil {
-		m.fault(m.Position, "the schema of the endpoint %s is not known, and without it the input cannot be described", l.Endpoint)
-		return
-	}
 	c := conversion{schema: l.Schema.AST(), scalars: l.scalars}
 	says := m.says()
 	standard, faults := c.defaults(m.VariableDefinitions)
@@ -426,9 +422,9 @@ func (l *loader) input(m *marked, o *Operation) {
 			l.unmapped[name] = append(l.unmapped[name], o.OperationName)
 		}
 	}
-	definition, scalars := m.OperationDefinition, checks(l.scalars)
+	schema, definition, scalars := c.schema, m.OperationDefinition, checks(l.scalars)
 	o.variables = func(input json.RawMessage) (json.RawMessage, []execute.Fault) {
-		sent, faults := execute.Coerce(c.schema, definition, input, scalars)
+		sent, faults := execute.Coerce(schema, definition, input, scalars)
 		for i, f := range faults {
 			faults[i].Message = asArgument(f.Message)
 		}

@@ -77,8 +77,9 @@ type Set struct {
 	// with exclude: true included.
 	Documents map[string]string
 
-	schema *ast.Schema
-	limits execute.Limits
+	schema   *ast.Schema
+	limits   execute.Limits
+	tampered []Fault
 }
 
 // Published are the operations that are tools, sorted by name.
@@ -109,6 +110,11 @@ func Load(o Options) Set {
 		}
 		l.read(f)
 	}
+	if l.Strict {
+		l.faults = append(l.faults, l.tampered...)
+	} else {
+		l.warnings = append(l.warnings, l.tampered...)
+	}
 	l.annotated()
 	l.clashes()
 	for _, name := range slices.Sorted(maps.Keys(l.unmapped)) {
@@ -116,8 +122,8 @@ func Load(o Options) Set {
 			name, listed(l.unmapped[name]))
 	}
 	if len(l.operations)+len(l.faults) == 0 {
-		l.warn(Place{File: "configuration"}, "", "the operations of the endpoint %s are none: %d files were read, and no operation in them is marked @%s",
-			o.Endpoint, len(o.Files), markTool)
+		l.warn(Place{File: "configuration"}, "", "%d files were read for the endpoint %s, and no operation in them is marked @%s",
+			len(o.Files), o.Endpoint, markTool)
 	}
 	return l.set()
 }
@@ -136,6 +142,8 @@ type loader struct {
 	// published are persisted documents of others, by what they are worth: see
 	// [printed].
 	published map[string]persisted
+	// tampered are those whose id is not the hash of the text.
+	tampered []Fault
 	// unmapped are the operations that need a custom scalar of which nothing is
 	// known, by the scalar's name.
 	unmapped map[string][]string
@@ -229,7 +237,7 @@ func (l *loader) clashes() {
 func (l *loader) set() Set {
 	s := Set{
 		Operations: l.operations, Faults: l.faults, Warnings: l.warnings, Documents: map[string]string{},
-		schema: l.tree(), limits: l.Limits,
+		schema: l.tree(), limits: l.Limits, tampered: l.tampered,
 	}
 	slices.SortStableFunc(s.Operations, func(a, b *Operation) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), comparePlaces(a.Place, b.Place))

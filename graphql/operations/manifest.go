@@ -95,11 +95,8 @@ func (l *loader) manifest(f File) {
 	for _, id := range slices.Sorted(maps.Keys(documents)) {
 		text := documents[id]
 		if !isHash(id, text) {
-			said := l.warn
-			if l.Strict {
-				said = l.fault
-			}
-			said(placeOfID(f, id), "", "the id %q is not the hash of its text: the manifest was changed by hand, or is another tool's; build it again", id)
+			l.tampered = append(l.tampered, Fault{Place: placeOfID(f, id), Message: fmt.Sprintf(
+				"the id %q is not the hash of its text: the manifest was changed by hand, or is another tool's; build it again", id)})
 			if l.Strict {
 				continue
 			}

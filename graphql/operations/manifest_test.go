@@ -86,6 +86,8 @@ func TestManifestsOfOthers(t *testing.T) {
 		if set := operations.Load(o); len(set.Faults) > 0 || len(set.Warnings) != 1 ||
 			set.Warnings[0].Place.String() != place || !strings.Contains(set.Warnings[0].Message, message) {
 			t.Errorf("faults %v, warnings %v", set.Faults, set.Warnings)
+		} else if faults := operations.Check(set, nil); len(faults) != 1 || faults[0] != set.Warnings[0] {
+			t.Errorf("the check says %v", faults)
 		}
 		o.Strict = true
 		if set := operations.Load(o); len(set.Warnings) > 0 || len(set.Faults) != 1 ||
