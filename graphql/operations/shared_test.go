@@ -203,7 +203,7 @@ func bounded(tb testing.TB, s *graphql.Schema) (name string, size int) {
 }
 
 func TestInputsAreBounded(t *testing.T) {
-	s := ring(t, 200, 10)
+	s := ring(t, 50, 6)
 	name, size := bounded(t, s)
 	c := conversion{schema: s.AST()}
 	held(t, c.object(inputs(s)[name], nil), true)
