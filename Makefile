@@ -73,7 +73,8 @@ conformance: build ## The official MCP clients and conformance suite against the
 .PHONY: qdrant
 qdrant: ## The store on real Qdrant servers, the oldest supported and the newest
 	@for v in 1.16.3 1.17.0; do \
-	  scripts/qdrant.sh $$v && DOCSEEK_TEST_QDRANT_VERSION=$$v $(GO) test -count=1 -tags qdrant -timeout 15m ./search/qdrant/... || exit 1; done
+	  scripts/qdrant.sh $$v && DOCSEEK_TEST_QDRANT_VERSION=$$v $(GO) test -count=1 -tags qdrant -timeout 15m ./search/qdrant/... && \
+	  scripts/qdrant.sh $$v $(GO) test -count=1 -tags qdrant -run 'TestQdrant' ./cmd/docseek || exit 1; done
 
 .PHONY: check-deploy
 check-deploy: build ## The files of deploy/ by the programs that read them

@@ -78,6 +78,13 @@ func (c *cluster) openAll(t *testing.T, o Options) []*Store {
 	return stores
 }
 
+// contend opens an index many times over all nodes.
+func (c *cluster) contend(t *testing.T) []*Store {
+	t.Helper()
+	o := Options{Collection: newPrefix(), Term: shortTerm, Patience: time.Second}
+	return contend(t, func(i int) *Store { return c.open(t, i%len(c.nodes), o) })
+}
+
 // restart starts a node again, which is killed first if it is up.
 func (c *cluster) restart(t *testing.T, node int) {
 	t.Helper()
@@ -125,8 +132,12 @@ func TestCluster(t *testing.T) {
 	t.Run("reindex, the leader down", func(t *testing.T) { testNodeDies(t, c, leader, true) })
 	t.Run("reindex, another node down", func(t *testing.T) { testNodeDies(t, c, (leader+1)%3, false) })
 	t.Run("reindex, the leader restarted", func(t *testing.T) { testNodeRestarts(t, c, leader) })
-	t.Run("lease", func(t *testing.T) { testLeaseContenders(t, c, leader) })
-	t.Run("state", func(t *testing.T) { testStateContenders(t, c, (leader+1)%3) })
+	t.Run("lease", func(t *testing.T) {
+		testLeaseContenders(t, c.contend(t), func() { c.restart(t, leader) })
+	})
+	t.Run("state", func(t *testing.T) {
+		testStateContenders(t, c.contend(t), func() { c.restart(t, (leader+1)%3) })
+	})
 }
 
 // testNodeDies publishes revision after revision while a node is killed in the
@@ -235,118 +246,6 @@ func testNodeRestarts(t *testing.T, c *cluster, killed int) {
 	stop()
 	if shown, err := revisionShown(ctx, mustReader(t, stores[killed])); err != nil || shown != 1 {
 		t.Errorf("revision %d is shown: %v", shown, err)
-	}
-}
-
-// skewed sets the clocks of stores days apart.
-func skewed(stores []*Store) {
-	for i, s := range stores {
-		by := time.Duration(i-len(stores)/2) * 31 * time.Hour
-		s.now = func() time.Time { return time.Now().Add(by) }
-	}
-}
-
-// testLeaseContenders lets twenty want a source through all nodes, with clocks that
-// are days apart, while the leading node is killed and started again. At no time do
-// two hold it. One holder is killed: it is followed when it has lost the source by
-// its own account too.
-func testLeaseContenders(t *testing.T, c *cluster, killed int) {
-	t.Helper()
-	ctx := t.Context()
-	o := Options{Collection: newPrefix(), Term: shortTerm, Patience: time.Second}
-	contenders := make([]*Store, 20)
-	for i := range contenders {
-		contenders[i] = c.open(t, i%3, o)
-	}
-	skewed(contenders)
-	if err := contenders[0].prepare(ctx); err != nil {
-		t.Fatal(err)
-	}
-	var mu sync.Mutex
-	had := map[*lease]bool{} // those that were not released
-	var held atomic.Int32
-	var group sync.WaitGroup
-	for i, s := range contenders {
-		group.Go(func() {
-			var l *lease
-			for l == nil { // its node may be down
-				var err error
-				if l, err = s.acquire(ctx, "docs", true); err != nil && ctx.Err() != nil {
-					t.Error(err)
-					return
-				}
-			}
-			mu.Lock()
-			for other := range had {
-				if other.check() == nil && l.check() == nil {
-					t.Errorf("%s and %s hold the source", other.holder, l.holder)
-				}
-			}
-			had[l] = true
-			mu.Unlock()
-			switch held.Add(1) {
-			case 3: // it never says another word
-				l.cancel()
-				return
-			case 6:
-				c.restart(t, killed)
-			}
-			err := l.release(ctx)
-			mu.Lock()
-			delete(had, l)
-			mu.Unlock()
-			if err != nil {
-				t.Logf("contender %d: %v", i, err)
-			}
-		})
-	}
-	group.Wait()
-	if n := held.Load(); n != 20 {
-		t.Errorf("%d of 20 held the source", n)
-	}
-}
-
-// testStateContenders lets twenty change the state through all nodes while one is
-// killed and started again: a number is given to one of them.
-func testStateContenders(t *testing.T, c *cluster, killed int) {
-	t.Helper()
-	ctx := t.Context()
-	o := Options{Collection: newPrefix(), Patience: time.Second}
-	contenders := make([]*Store, 20)
-	for i := range contenders {
-		contenders[i] = c.open(t, i%3, o)
-	}
-	skewed(contenders)
-	if err := contenders[0].prepare(ctx); err != nil {
-		t.Fatal(err)
-	}
-	var drawn sync.Map
-	var count atomic.Int32
-	var group sync.WaitGroup
-	for _, s := range contenders {
-		group.Go(func() {
-			for range 3 {
-				rec, err := s.change(ctx, func(r *record) error { r.Last++; return nil })
-				for err != nil { // its node may be down
-					if ctx.Err() != nil {
-						t.Error(err)
-						return
-					}
-					rec, err = s.change(ctx, func(r *record) error { r.Last++; return nil })
-				}
-				if _, twice := drawn.LoadOrStore(rec.Last, true); twice {
-					t.Errorf("number %d was drawn twice", rec.Last)
-				}
-				if count.Add(1) == 10 {
-					c.restart(t, killed)
-				}
-			}
-		})
-	}
-	group.Wait()
-	rec, err := contenders[0].readRecord(ctx, contenders[0].remote.patient())
-	if err != nil || rec.Last < 60 {
-		t.Errorf("60 numbers were drawn, the last is %d: %v", rec.Last, err)
 	}
 }
 

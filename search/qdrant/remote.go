@@ -147,7 +147,7 @@ func call[T any](ctx context.Context, r remote, what string, request func(ctx co
 			return answer, nil
 		}
 		if ctx.Err() != nil {
-			return none, fmt.Errorf("%s on %s: %w: %w", what, r.address, context.Cause(ctx), err)
+			return none, r.gaveUp(ctx, what, err)
 		}
 		again, wait := transient(err)
 		wait = max(wait, delay/2+rand.N(delay)) //nolint:gosec // spreads requests
@@ -159,10 +159,19 @@ func call[T any](ctx context.Context, r remote, what string, request func(ctx co
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return none, fmt.Errorf("%s on %s: %w: %w", what, r.address, context.Cause(ctx), err)
+			return none, r.gaveUp(ctx, what, err)
 		case <-timer.C:
 		}
 	}
+}
+
+// gaveUp says that a request was ended before it had an answer.
+func (r remote) gaveUp(ctx context.Context, what string, err error) error {
+	cause := context.Cause(ctx)
+	if errors.Is(cause, context.DeadlineExceeded) {
+		cause = fmt.Errorf("%w in time: %w", ErrUnreachable, cause)
+	}
+	return fmt.Errorf("%s on %s: %w: %w", what, r.address, cause, err)
 }
 
 // transient reports whether a request may succeed when it is made again, and how
@@ -172,7 +181,8 @@ func transient(err error) (again bool, after time.Duration) {
 		return true, time.Duration(limited.RetryAfterS) * time.Second
 	}
 	switch status.Code(err) {
-	case codes.Unavailable, codes.DeadlineExceeded, codes.Aborted, codes.Internal:
+	// What the server itself ends at the deadline arrives as Unknown, without a reason.
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Unknown, codes.Aborted, codes.Internal:
 		return true, 0
 	default:
 		return false, 0
@@ -194,7 +204,7 @@ func notFound(err error) bool { return status.Code(err) == codes.NotFound }
 // explain says what to do about an error.
 func (r remote) explain(what string, err error) error {
 	switch status.Code(err) {
-	case codes.Unavailable, codes.DeadlineExceeded:
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Unknown:
 		hint := ""
 		if strings.HasSuffix(r.address, ":"+strconv.Itoa(restPort)) {
 			hint = fmt.Sprintf(" (%d is the port of its HTTP interface; docseek speaks gRPC, by default on port %d)", restPort, defaultPort)

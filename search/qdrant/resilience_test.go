@@ -25,6 +25,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -421,87 +422,123 @@ func TestLateWrites(t *testing.T) {
 	late.ended = true
 }
 
-// TestContenders: of twenty that want a source one has it, at any time, and one
-// that is killed is followed.
-func TestContenders(t *testing.T) {
-	t.Parallel()
-	ctx := t.Context()
-	o := prefixed(t)
-	first := open(t, o)
-	defer closeStore(t, first)
-	if err := first.prepare(ctx); err != nil {
+// contend opens an index twenty times, with clocks that are days apart.
+func contend(t *testing.T, open func(i int) *Store) []*Store {
+	t.Helper()
+	contenders := make([]*Store, 20)
+	for i := range contenders {
+		contenders[i] = open(i)
+		by := time.Duration(i-len(contenders)/2) * 31 * time.Hour
+		contenders[i].now = func() time.Time { return time.Now().Add(by) }
+	}
+	if err := contenders[0].prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	var mu sync.Mutex
-	holders, most, killed := 0, 0, false
-	var group sync.WaitGroup
-	for range 20 {
-		group.Go(func() {
-			s := open(t, o)
-			defer closeStore(t, s)
-			l, err := s.acquire(ctx, "docs", true)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			mu.Lock()
-			holders++
-			most = max(most, holders)
-			kill := !killed
-			killed = true
-			holders--
-			mu.Unlock()
-			if kill { // it never says another word
-				l.cancel()
-				return
-			}
-			if err := l.check(); err != nil {
-				t.Error(err)
-			}
-			if err := l.release(ctx); err != nil {
-				t.Error(err)
-			}
+	return contenders
+}
+
+// TestContenders: one of twenty has what it takes.
+func TestContenders(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]func(t *testing.T, contenders []*Store, midway func()){
+		"lease": testLeaseContenders, "state": testStateContenders,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := prefixed(t)
+			test(t, contend(t, func(int) *Store {
+				s := open(t, o)
+				t.Cleanup(func() { closeStore(t, s) })
+				return s
+			}), func() {})
 		})
-	}
-	group.Wait()
-	if most != 1 {
-		t.Errorf("%d held the source at once", most)
 	}
 }
 
-// TestStateContenders: each change of the record by one of twenty is in it once.
-func TestStateContenders(t *testing.T) {
-	t.Parallel()
+// testLeaseContenders lets all want a source. At no time do two hold it. One holder
+// is killed: it is followed when it has lost the source by its own account too.
+// midway may take their server away for a while.
+func testLeaseContenders(t *testing.T, contenders []*Store, midway func()) {
+	t.Helper()
 	ctx := t.Context()
-	o := prefixed(t)
-	var group sync.WaitGroup
 	var mu sync.Mutex
-	drawn := map[uint64]int{}
-	for range 20 {
+	had := map[*lease]bool{} // those that were not released
+	var held atomic.Int32
+	var group sync.WaitGroup
+	for i, s := range contenders {
 		group.Go(func() {
-			s := open(t, o)
-			defer closeStore(t, s)
-			if err := s.prepare(ctx); err != nil {
-				t.Error(err)
-				return
-			}
-			for range 3 {
-				rec, err := s.change(ctx, func(r *record) error { r.Last++; return nil })
-				if err != nil {
+			var l *lease
+			for l == nil { // its server may be down
+				var err error
+				if l, err = s.acquire(ctx, "docs", true); err != nil && ctx.Err() != nil {
 					t.Error(err)
 					return
 				}
-				mu.Lock()
-				drawn[rec.Last]++
-				mu.Unlock()
+			}
+			mu.Lock()
+			for other := range had {
+				if other.check() == nil && l.check() == nil {
+					t.Errorf("%s and %s hold the source", other.holder, l.holder)
+				}
+			}
+			had[l] = true
+			mu.Unlock()
+			switch held.Add(1) {
+			case 3: // it never says another word
+				l.cancel()
+				return
+			case 6:
+				midway()
+			}
+			err := l.release(ctx)
+			mu.Lock()
+			delete(had, l)
+			mu.Unlock()
+			if err != nil {
+				t.Logf("contender %d: %v", i, err)
 			}
 		})
 	}
 	group.Wait()
-	for n := uint64(1); n <= 60; n++ {
-		if drawn[n] != 1 {
-			t.Errorf("number %d was drawn %d times", n, drawn[n])
-		}
+	if n := int(held.Load()); n != len(contenders) {
+		t.Errorf("%d of %d held the source", n, len(contenders))
+	}
+}
+
+// testStateContenders lets all change the state: a number is given to one of them.
+// midway may take their server away for a while.
+func testStateContenders(t *testing.T, contenders []*Store, midway func()) {
+	t.Helper()
+	const each = 3
+	ctx := t.Context()
+	var drawn sync.Map
+	var count atomic.Int32
+	var group sync.WaitGroup
+	for _, s := range contenders {
+		group.Go(func() {
+			for range each {
+				var rec record
+				for again := true; again; { // its server may be down
+					var err error
+					if rec, err = s.change(ctx, func(r *record) error { r.Last++; return nil }); err != nil && ctx.Err() != nil {
+						t.Error(err)
+						return
+					}
+					again = err != nil
+				}
+				if _, twice := drawn.LoadOrStore(rec.Last, true); twice {
+					t.Errorf("number %d was drawn twice", rec.Last)
+				}
+				if count.Add(1) == 10 {
+					midway()
+				}
+			}
+		})
+	}
+	group.Wait()
+	rec, err := contenders[0].readRecord(ctx, contenders[0].remote.patient())
+	if want := each * len(contenders); err != nil || int(rec.Last) < want {
+		t.Errorf("%d numbers were drawn, the last is %d: %v", want, rec.Last, err)
 	}
 }
 
@@ -540,6 +577,77 @@ func TestServerRestarts(t *testing.T) {
 	}
 	if shown, err := revisionShown(ctx, mustReader(t, s)); err != nil || shown != 2 {
 		t.Errorf("revision %d is shown: %v", shown, err)
+	}
+}
+
+// TestServerStops stops the server, which then takes what it is sent and answers
+// nothing, and kills it. A search ends with its deadline and says so; a run fails
+// when its patience or its time is over; and once the server goes on, so do
+// searches, and the next run publishes.
+func TestServerStops(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	for name, test := range map[string]struct{ down, up func(own *server) error }{
+		"stopped": {
+			func(own *server) error { return own.cmd.Process.Signal(syscall.SIGSTOP) },
+			func(own *server) error { return own.cmd.Process.Signal(syscall.SIGCONT) },
+		},
+		"killed": {
+			func(own *server) error { own.stop(); return nil },
+			func(own *server) error { return own.start(ctx) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			own, err := startServer(ctx, t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { own.stop() }()
+			s := open(t, Options{URL: "http://" + own.address, Collection: "stops", Term: shortTerm, Keep: time.Nanosecond, Patience: time.Second})
+			defer closeStore(t, s)
+			if err := publishRevision(ctx, s, 0, func(string) {}); err != nil {
+				t.Fatal(err)
+			}
+			held := mustReader(t, s)
+			puts := 0
+			err = publishRevision(ctx, s, 1, func(step string) {
+				if step != "put" {
+					return
+				}
+				if puts++; puts != 2 {
+					return
+				}
+				if err := test.down(own); err != nil {
+					t.Error(err)
+				}
+				soon, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+				defer cancel()
+				if _, err := revisionShown(soon, held); !errors.Is(err, ErrUnreachable) {
+					t.Errorf("a search: %v", err)
+				}
+				s.current.Store(nil)
+				if _, err := s.Reader(soon); !errors.Is(err, ErrUnreachable) {
+					t.Errorf("a new state: %v", err)
+				}
+			})
+			if err == nil {
+				t.Error("a run came through without a server")
+			}
+			if err := test.up(own); err != nil {
+				t.Fatal(err)
+			}
+			if shown, err := revisionShown(ctx, mustReader(t, s)); err != nil || shown != 0 {
+				t.Fatalf("the server is up again: revision %d is shown: %v", shown, err)
+			}
+			if err := publishRevision(ctx, s, 2, func(string) {}); err != nil {
+				t.Fatal(err)
+			}
+			if shown, err := revisionShown(ctx, mustReader(t, s)); err != nil || shown != 2 {
+				t.Errorf("revision %d is shown: %v", shown, err)
+			}
+			checkPoints(t, s, "docs")
+		})
 	}
 }
 

@@ -75,7 +75,7 @@ func (l *life) step() {
 	}
 	l.compare(l.reader(l.store), l.model)
 	if l.old != nil {
-		if _, err := l.old.Sources(l.ctx); errors.Is(err, search.ErrStale) {
+		if _, err := l.old.Page(l.ctx, "one", pageURL("one", 0)); errors.Is(err, search.ErrStale) {
 			l.old = nil
 		} else {
 			l.compare(l.old, l.oldModel)
