@@ -145,3 +145,43 @@ func TestLoadAgain(t *testing.T) {
 		t.Errorf("%v", set.Faults)
 	}
 }
+
+// A checkout with other line ends and an editor's byte order mark build the same.
+func TestBuildIsTheSameEverywhere(t *testing.T) {
+	const text = "# one\n" + `query GetOrder(
+		"""
+		Which
+		  one.
+		"""
+		$id: ID! = """
+		a
+		  b
+		"""
+	) @mcpTool(description: """
+		One order,
+		by its number.
+		""") {
+		order(id: $id) { ...Parts }
+	}
+	fragment Parts on Order {
+		id, number
+	}
+`
+	documents, tools := operations.Build(loadShop(t, shop, operations.File{Path: "a.graphql", Text: text}))
+	if !strings.Contains(string(tools), `"One order,\nby its number."`) || strings.Contains(string(documents)+string(tools), `\r`) {
+		t.Errorf("%s\n%s", documents, tools)
+	}
+	for name, other := range map[string]string{
+		"CRLF": strings.ReplaceAll(text, "\n", "\r\n"), "CR": strings.ReplaceAll(text, "\n", "\r"), "byte order mark": "\ufeff" + text,
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, o := operations.Build(loadShop(t, shop, operations.File{Path: "a.graphql", Text: other}))
+			if diff := cmp.Diff(string(documents), string(d)); diff != "" {
+				t.Errorf("documents:\n%s", diff)
+			}
+			if diff := cmp.Diff(string(tools), string(o)); diff != "" {
+				t.Errorf("tools:\n%s", diff)
+			}
+		})
+	}
+}

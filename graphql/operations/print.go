@@ -95,7 +95,7 @@ func (p *printer) value(v *ast.Value) {
 	switch v.Kind {
 	case ast.BlockValue:
 		runes := []rune(v.Position.Src.Input)
-		p.write(unix(string(runes[v.Position.Start:v.Position.End])))
+		p.write(strings.ReplaceAll(unix(string(runes[v.Position.Start:v.Position.End])), "\r", "\n"))
 		return
 	case ast.ObjectValue:
 		open, end = "{", "}"
