@@ -2,6 +2,7 @@ package operations
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/http"
 	"path"
@@ -288,7 +289,7 @@ func (l *fileLoader) input(b *binding, op *Operation) ast.Node {
 	schema := closed(said)
 	compiled, err := compile("variables_schema", schema)
 	if err != nil {
-		l.fault(n, "%v", err)
+		l.invalid(n, err)
 		return n
 	}
 	for _, name := range slices.Sorted(maps.Keys(compiled.Properties)) {
@@ -306,6 +307,14 @@ func (l *fileLoader) input(b *binding, op *Operation) ast.Node {
 		l.fault(n, "variables_schema cannot be written: %v", err)
 	}
 	return n
+}
+
+// invalid adds a fault for a JSON Schema that is none, where it is none.
+func (l *fileLoader) invalid(n ast.Node, err error) {
+	if invalid, ok := errors.AsType[*schemaError](err); ok {
+		n = within(n, invalid.location)
+	}
+	l.fault(n, "%v", err)
 }
 
 // closable says what a tool's input cannot have at its top.
@@ -501,7 +510,7 @@ func (l *fileLoader) output(op *Operation, n ast.Node) {
 	}
 	compiled, err := compile("output_schema", schema)
 	if err != nil {
-		l.fault(n, "%v", err)
+		l.invalid(n, err)
 		return
 	}
 	op.mapping.schema = compiled

@@ -184,7 +184,7 @@ func TestFileFaults(t *testing.T) {
 		"open":                       {[]string{"  required: [number]\n", "  required: [number]\n  additionalProperties: true\n"}, `order.yaml:21:25: variables_schema is closed: additionalProperties must be false`, true},
 		"open to texts":              {[]string{"  required: [number]\n", "  required: [number]\n  additionalProperties: {type: string}\n"}, `order.yaml:21:25: variables_schema is closed`, true},
 		"combinator":                 {[]string{"  required: [number]\n", "  anyOf: [{required: [number]}]\n"}, `order.yaml:20:10: anyOf cannot stand at the top of variables_schema`, true},
-		"no JSON Schema":             {[]string{"{type: integer, minimum: 1}", "{type: whole}"}, `variables_schema is no JSON Schema: properties.lines.type`, true},
+		"no JSON Schema":             {[]string{"{type: integer, minimum: 1}", "{type: whole}"}, `order.yaml:19:19: variables_schema is no JSON Schema: properties.lines.type`, true},
 		"remote reference":           {[]string{"{type: integer, minimum: 1}", "{$ref: 'https://example.com/int.json'}"}, `order.yaml:16:3: variables_schema refers to https://example.com/int.json: nothing is loaded from elsewhere`, true},
 		"reference to a file":        {[]string{"{type: integer, minimum: 1}", "{$ref: 'file:///etc/passwd'}"}, `variables_schema refers to file:///etc/passwd: nothing is loaded from elsewhere`, true},
 		"default of another type":    {[]string{"minimum: 1}", "minimum: 1, default: 0}"}, `order.yaml:19:49: the default of lines does not fit its own schema`, true},

@@ -3,6 +3,7 @@ package operations
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -54,7 +55,22 @@ func (p jsonPath) stemText() string {
 	if p.definite() {
 		return p.text
 	}
-	return spec.Query(true, p.segments[:p.stem]...).String()
+	return pathText(p.segments[:p.stem])
+}
+
+// nullAbove is the first part of the path that leads to a null in a value,
+// although the path goes on; "" if none does.
+func (p jsonPath) nullAbove(root any) string {
+	at := []any{root}
+	for i, segment := range p.segments[:p.stem] {
+		if at = segment.Select(at[0], root); len(at) == 0 {
+			break
+		}
+		if at[0] == nil && i+1 < len(p.segments) {
+			return pathText(p.segments[:i+1])
+		}
+	}
+	return ""
 }
 
 // get is what the path selects in a value: the value itself for a definite path,
@@ -165,6 +181,19 @@ func children(value any) []any {
 	return nil
 }
 
+// pathText is a path of segments as people write it.
+func pathText(segments []*spec.Segment) string {
+	text := "$"
+	for _, segment := range segments {
+		if name, ok := nameOf(segment); ok {
+			text += step(name)
+		} else {
+			text += segment.String()
+		}
+	}
+	return text
+}
+
 // nameOf is the one name that a segment selects.
 func nameOf(segment *spec.Segment) (string, bool) {
 	if segment.IsDescendant() || len(segment.Selectors()) != 1 {
@@ -172,4 +201,15 @@ func nameOf(segment *spec.Segment) (string, bool) {
 	}
 	name, ok := segment.Selectors()[0].(spec.Name)
 	return string(name), ok
+}
+
+// shorthand matches the names that a path has without quotation marks (RFC 9535 §2.5.1).
+var shorthand = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// step is a member's name in a path.
+func step(name string) string {
+	if shorthand.MatchString(name) {
+		return "." + name
+	}
+	return strings.TrimPrefix(spec.NormalizedPath{spec.Name(name)}.String(), "$")
 }

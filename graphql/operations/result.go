@@ -123,18 +123,22 @@ func (m mapping) result(a execute.Answer) Result {
 		r.State, r.Errors = Failed, append(r.Errors, failures...)
 		return r
 	}
-	return m.judge(r, a, value)
+	return m.judge(r, a, data, value)
 }
 
 // judge holds a result to the policy and to the output's schema.
-func (m mapping) judge(r Result, a execute.Answer, value any) Result {
+func (m mapping) judge(r Result, a execute.Answer, data, value any) Result {
 	nothing := r.State == Null || r.State == Missing
 	switch {
 	case a.Failed() && (!m.policy.acceptPartial || nothing):
 		r.State = Failed
 		return r
 	case r.State == Missing && r.Value == nil:
-		r.Errors = append(r.Errors, execute.Fault{Message: "path not found: the answer has nothing at " + m.response.text})
+		message := "path not found: the answer has nothing at " + m.response.text
+		if null := m.response.nullAbove(data); null != "" {
+			message += ", since it has a null at " + null
+		}
+		r.Errors = append(r.Errors, execute.Fault{Message: message})
 		return r
 	case r.State == Null && m.policy.nullIsError:
 		return r.fail("the answer is null at %s", m.response.stemText())

@@ -4,12 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/theory/jsonpath/spec"
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
@@ -386,17 +384,6 @@ func (s *shape) inner() (string, *shape) {
 		}
 	}
 	return "", nil
-}
-
-// shorthand matches the names that a path has without quotation marks (RFC 9535 §2.5.1).
-var shorthand = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
-// step is a member's name in a path.
-func step(name string) string {
-	if shorthand.MatchString(name) {
-		return "." + name
-	}
-	return strings.TrimPrefix(spec.NormalizedPath{spec.Name(name)}.String(), "$")
 }
 
 // describe is the JSON Schema of a shape. Without a schema of the API nothing is

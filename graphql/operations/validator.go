@@ -51,7 +51,10 @@ func compile(name string, schema any) (*jsonschema.Schema, error) {
 	}
 	if invalid, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
 		if failed, ok := errors.AsType[*jsonschema.ValidationError](invalid.Err); ok {
-			return nil, fmt.Errorf("%s is no JSON Schema: %s", name, strings.Join(sentences(nil, failed), "; "))
+			return nil, &schemaError{
+				location: leaves(failed)[0].InstanceLocation,
+				message:  fmt.Sprintf("%s is no JSON Schema: %s", name, strings.Join(sentences(nil, failed), "; ")),
+			}
 		}
 	}
 	if err != nil {
@@ -59,6 +62,14 @@ func compile(name string, schema any) (*jsonschema.Schema, error) {
 	}
 	return compiled, nil
 }
+
+// schemaError is what is wrong with a JSON Schema, and where in it.
+type schemaError struct {
+	location []string
+	message  string
+}
+
+func (e *schemaError) Error() string { return e.message }
 
 // checkValue holds a value to a schema and says in plain sentences what does not
 // fit. Numbers are [json.Number].
