@@ -197,7 +197,7 @@ func TestHolderNamed(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	o := prefixed(t)
-	o.Term = defaultTerm
+	o.Term = 0
 	s, other := open(t, o), open(t, o)
 	defer closeStore(t, s)
 	defer closeStore(t, other)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/qdrant/go-client/qdrant"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -77,6 +78,12 @@ func dial(o Options) (remote, error) {
 		GrpcOptions: []grpc.DialOption{
 			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxReceive)),
 			grpc.WithChainUnaryInterceptor(withKey(o.APIKey)),
+			// A server that is up again is found by the next search: the library would
+			// come to leave it alone for two minutes.
+			grpc.WithConnectParams(grpc.ConnectParams{
+				Backoff:           backoff.Config{BaseDelay: firstDelay, Multiplier: backoff.DefaultConfig.Multiplier, Jitter: backoff.DefaultConfig.Jitter, MaxDelay: readPatience / 2},
+				MinConnectTimeout: readAttempt,
+			}),
 		},
 	}
 	if secure && config.TLSConfig == nil {
@@ -167,11 +174,16 @@ func call[T any](ctx context.Context, r remote, what string, request func(ctx co
 
 // gaveUp says that a request was ended before it had an answer.
 func (r remote) gaveUp(ctx context.Context, what string, err error) error {
+	return fmt.Errorf("%s on %s: %w: %w", what, r.address, whyEnded(ctx), err)
+}
+
+// whyEnded is why a context has ended that waited for the server.
+func whyEnded(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	if errors.Is(cause, context.DeadlineExceeded) {
-		cause = fmt.Errorf("%w in time: %w", ErrUnreachable, cause)
+		return fmt.Errorf("%w in time: %w", ErrUnreachable, cause)
 	}
-	return fmt.Errorf("%s on %s: %w: %w", what, r.address, cause, err)
+	return cause
 }
 
 // transient reports whether a request may succeed when it is made again, and how

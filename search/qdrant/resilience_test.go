@@ -46,7 +46,7 @@ const (
 
 	sitePages  = 5
 	siteChunks = 3
-	shortTerm  = 4 * time.Second
+	shortTerm  = 6 * time.Second
 )
 
 // child publishes one revision of a site after the other and says what it does.

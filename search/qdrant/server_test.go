@@ -171,9 +171,6 @@ func open(tb testing.TB, o Options) *Store {
 	if o.URL == "" {
 		o.URL = "http://" + serverAddress
 	}
-	if o.Term == 0 {
-		o.Term = 3 * time.Second
-	}
 	o.Logger = slog.New(slog.NewTextHandler(logged{tb}, nil))
 	s, err := Open(o)
 	if err != nil {

@@ -81,7 +81,7 @@ type Options struct {
 	Collection string
 	// Shards and Replicas are those of collections that are made; 0 leaves them to
 	// the server. With replicas, what decides on runs and commits has three of its
-	// own or more, see docs/adr/0012.
+	// own or more, see docs/adr/0014.
 	Shards, Replicas uint32
 	// WriteConsistency is how many replicas have to have written before a write
 	// counts, in collections that are made; 0 leaves it to the server.
@@ -175,7 +175,7 @@ func (g gate) enter(ctx context.Context) error {
 	case g <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("wait for the Qdrant server: %w", context.Cause(ctx))
+		return fmt.Errorf("wait for the Qdrant server: %w", whyEnded(ctx))
 	}
 }
 
