@@ -2,6 +2,7 @@ package operations_test
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,7 +58,7 @@ func TestDraft(t *testing.T) {
 				}
 			}
 			if *update {
-				archive.Files = append(inputs, got...)
+				archive.Files = slices.Concat(inputs, got)
 				write(t, path, txtar.Format(archive))
 				return
 			}

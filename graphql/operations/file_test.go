@@ -79,9 +79,9 @@ auth_profile: shop
 
 const shopAddress = "https://shop.example.com/graphql"
 
-func shopOptions(files ...operations.File) operations.Options {
+func shopOptions() operations.Options {
 	return operations.Options{
-		Endpoint: "shop", URL: shopAddress, Files: files, AuthProfiles: map[string]string{"shop": "shop.example.com", "other": "example.org"},
+		Endpoint: "shop", URL: shopAddress, AuthProfiles: map[string]string{"shop": "shop.example.com", "other": "example.org"},
 	}
 }
 
@@ -91,9 +91,10 @@ func loadOrder(o operations.Options, text string) operations.Set {
 	return operations.Load(o)
 }
 
-// edit replaces parts of a text; each has to be there.
-func edit(tb testing.TB, text string, replacements ...string) string {
+// edited is orderFile with parts replaced; each has to be there.
+func edited(tb testing.TB, replacements ...string) string {
 	tb.Helper()
+	text := orderFile
 	for i := 0; i < len(replacements); i += 2 {
 		if !strings.Contains(text, replacements[i]) {
 			tb.Fatalf("the text has no %q", replacements[i])
@@ -239,7 +240,7 @@ func TestFileFaults(t *testing.T) {
 				}
 				o := shopOptions()
 				o.Schema = s
-				set := loadOrder(o, edit(t, orderFile, tc.edits...))
+				set := loadOrder(o, edited(t, tc.edits...))
 				if got := told(set.Faults); len(set.Faults) == 0 || !strings.Contains(got, tc.want) {
 					t.Errorf("with schema %t: got\n%s\nwant\n%s", s != nil, got, tc.want)
 				}
@@ -253,7 +254,7 @@ func TestFileFaults(t *testing.T) {
 
 // All that is wrong is told at once, in the file's order.
 func TestFileTellsAllFaults(t *testing.T) {
-	set := loadOrder(shopOptions(), edit(t, orderFile,
+	set := loadOrder(shopOptions(), edited(t,
 		"endpoint: shop", "endpoint: other", "id: $.number", "id: number", "response_path: $.order", "response_path: $.x", "auth_profile: shop", "auth_profile: none"))
 	var places []string
 	for _, f := range set.Faults {
@@ -286,7 +287,7 @@ func TestFilesThatAreRight(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text := edit(t, orderFile, edits...)
+			text := edited(t, edits...)
 			switch name {
 			case "CRLF":
 				text = strings.ReplaceAll(text, "\n", "\r\n")
@@ -317,7 +318,7 @@ func TestFileNeedsATest(t *testing.T) {
 	if len(set.Published()) != 1 || !set.Operations[0].Tested {
 		t.Errorf("after its test: %+v", set.Operations[0])
 	}
-	if set := loadOrder(o, edit(t, orderFile, "price", "price tags")); len(set.Published()) > 0 {
+	if set := loadOrder(o, edited(t, "price", "price tags")); len(set.Published()) > 0 {
 		t.Error("it is published after a change of the template")
 	}
 	o.URL = "https://shop.example.com/v2/graphql"

@@ -183,15 +183,16 @@ func children(value any) []any {
 
 // pathText is a path of segments as people write it.
 func pathText(segments []*spec.Segment) string {
-	text := "$"
+	var b strings.Builder
+	b.WriteByte('$')
 	for _, segment := range segments {
 		if name, ok := nameOf(segment); ok {
-			text += step(name)
+			b.WriteString(step(name))
 		} else {
-			text += segment.String()
+			b.WriteString(segment.String())
 		}
 	}
-	return text
+	return b.String()
 }
 
 // nameOf is the one name that a segment selects.

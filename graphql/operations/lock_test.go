@@ -14,8 +14,13 @@ import (
 func TestRevision(t *testing.T) {
 	seen := map[string]string{}
 	for _, parts := range [][3]string{
-		{"name: a\n", "https://a.example/", "p"}, {"name: b\n", "https://a.example/", "p"}, {"name: a\n", "https://a.example/x", "p"},
-		{"name: a\n", "https://a.example/", ""}, {"name: a\nh", "ttps://a.example/", "p"}, {"name: a\n", "https://a.example/p", ""}, {"name: a", "\nhttps://a.example/", "p"},
+		{"name: a\n", "https://a.example/", "p"},
+		{"name: b\n", "https://a.example/", "p"},
+		{"name: a\n", "https://a.example/x", "p"},
+		{"name: a\n", "https://a.example/", ""},
+		{"name: a\nh", "ttps://a.example/", "p"},
+		{"name: a\n", "https://a.example/p", ""},
+		{"name: a", "\nhttps://a.example/", "p"},
 	} {
 		revision := operations.Revision(parts[0], parts[1], parts[2])
 		if before, twice := seen[revision]; twice || len(revision) != 64 {
