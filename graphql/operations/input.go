@@ -59,10 +59,12 @@ type usage struct {
 	level int
 	// nullable and plain count where it is used, with and without null.
 	nullable, plain int
+	// apart says that it is written under $defs.
+	apart bool
 }
 
-// apart reports whether the type is written under $defs.
-func (u *usage) apart() bool {
+// standsApart reports whether the type is better written under $defs.
+func (u *usage) standsApart() bool {
 	if u.nullable+u.plain < 2 {
 		return u.level > 0 && u.level%maxInline == 0
 	}
@@ -94,6 +96,9 @@ func (c *conversion) reach(variables ast.VariableDefinitionList) {
 			}
 		}
 		rest = c.used[known:] // what was met on the way
+	}
+	for _, u := range c.used {
+		u.apart = u.standsApart()
 	}
 	slices.Sort(c.unmapped)
 }
@@ -135,7 +140,7 @@ func (c *conversion) object(variables ast.VariableDefinitionList, says map[strin
 		members[i] = member{v.Variable, v.Type, v.DefaultValue != nil, says[v.Variable]}
 	}
 	b := c.appendMembers([]byte(`{"type":"object"`), members, true)
-	apart := slices.DeleteFunc(slices.Clone(c.used), func(u *usage) bool { return !u.apart() })
+	apart := slices.DeleteFunc(slices.Clone(c.used), func(u *usage) bool { return !u.apart })
 	slices.SortFunc(apart, func(a, b *usage) int { return cmp.Compare(a.def.Name, b.def.Name) })
 	if len(apart) > 0 {
 		b = append(key(b, "$defs"), '{')
@@ -186,7 +191,7 @@ func (c *conversion) appendType(b []byte, t *ast.Type, nullable bool, a about) [
 		b = c.appendType(key(b, "items"), t.Elem, !t.Elem.NonNull, about{})
 	case def.Kind == ast.Scalar:
 		b = c.appendScalar(b, def, nullable, a)
-	case !c.named[def.Name].apart():
+	case !c.named[def.Name].apart:
 		b = c.appendDefinition(b, def, nullable, a)
 	default:
 		reference := `"$ref":"#/$defs/` + def.Name + `"`
