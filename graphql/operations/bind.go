@@ -19,7 +19,7 @@ type binding struct {
 	// schema is what the arguments are held to.
 	schema *jsonschema.Schema
 	// defaults stand for arguments that are left out.
-	defaults map[string]any
+	defaults map[string]json.RawMessage
 	slots    []source
 	// coerce holds the variables to the types that the document declares.
 	coerce func(json.RawMessage) (json.RawMessage, []execute.Fault)
@@ -40,8 +40,11 @@ func (b *binding) variables(input json.RawMessage) (json.RawMessage, []execute.F
 		return nil, []execute.Fault{{Message: err.Error()}}
 	}
 	for name, standard := range b.defaults {
-		if _, given := arguments[name]; !given {
-			arguments[name] = standard
+		if _, given := arguments[name]; given {
+			continue
+		}
+		if arguments[name], err = execute.Decode(standard); err != nil {
+			return nil, []execute.Fault{{Message: fmt.Sprintf("arguments: the default of %s: %v", name, err)}}
 		}
 	}
 	var value any = arguments

@@ -233,7 +233,7 @@ func (l *fileLoader) incremental(tree *graph.QueryDocument, n ast.Node, text str
 
 // arguments reads what the tool takes, and how variables are made of it.
 func (l *fileLoader) arguments(op *Operation) {
-	b := &binding{defaults: map[string]any{}}
+	b := &binding{defaults: map[string]json.RawMessage{}}
 	schema := l.input(b, op)
 	types := builtin()
 	if l.options.Schema != nil {
@@ -300,7 +300,9 @@ func (l *fileLoader) input(b *binding, op *Operation) ast.Node {
 		if wrong := checkValue(property, *property.Default); len(wrong) > 0 {
 			l.fault(within(n, []string{"properties", name, "default"}), "the default of %s does not fit its own schema: %s", name, strings.Join(wrong, "; "))
 		}
-		b.defaults[name] = *property.Default
+		if b.defaults[name], err = execute.Encode(*property.Default); err != nil {
+			l.fault(n, "the default of %s cannot be written: %v", name, err)
+		}
 	}
 	b.schema = compiled
 	if op.Input, err = execute.Encode(schema); err != nil {
