@@ -105,7 +105,8 @@ func (a *app) operationsList(endpoint *string) *cobra.Command {
 		Long: `Shows name, kind (annotated or file), endpoint, revision, whether that revision
 was tested and is published, and if not, why. With --json it prints
 {"operations":[{"name","kind","type","endpoint","revision","tested","published",
-"reason","file","tokens"}],"tokens"}; tokens are there with --stats.`,
+"reason","file","tokens"}],"faults":[{"file","line","column","operation",
+"message"}],"tokens"}; tokens are there with --stats.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.configuration(nil)
@@ -133,13 +134,14 @@ was tested and is published, and if not, why. With --json it prints
 
 func (a *app) printOperations(g *gateway.Gateway, most int, stats bool) error {
 	published := g.Operations()
-	rows := []listed{}
+	rows, faults := []listed{}, []operations.Fault{}
 	total := 0
 	count := func(string) (int, error) { return 0, nil }
 	if stats {
 		count = codec.NewO200kBase().Count
 	}
 	for _, inventory := range g.Inventories() {
+		faults = slices.Concat(faults, inventory.Set.Faults, inventory.Clashes)
 		for _, o := range inventory.Set.Operations {
 			row := listed{
 				Name: o.Name, Kind: o.Kind, Type: o.Type, Endpoint: o.Endpoint, Revision: o.Revision, Tested: o.Tested,
@@ -166,11 +168,14 @@ func (a *app) printOperations(g *gateway.Gateway, most int, stats bool) error {
 			"mark some exclude: true or narrow the globs, and leave the rest to schema search\n", len(published), most)
 	}
 	if a.json {
-		out := map[string]any{"operations": rows}
+		out := map[string]any{"operations": rows, "faults": faults}
 		if stats {
 			out["tokens"] = total
 		}
 		return a.printJSON(out)
+	}
+	for _, f := range faults {
+		fmt.Fprintln(a.err, "docseek: "+f.String())
 	}
 	return a.printTable(rows, stats, total)
 }
@@ -244,6 +249,9 @@ place, and the exit code is 1 where there is one. With --json it prints
 			if err != nil {
 				return err
 			}
+			if schema != "" && introspect {
+				return usagef("give one of --schema and --introspect")
+			}
 			if schema != "" && len(endpoints) > 1 {
 				return usagef("--schema is that of one endpoint: choose it with --endpoint")
 			}
@@ -268,7 +276,6 @@ place, and the exit code is 1 where there is one. With --json it prints
 	c.Flags().StringVar(&schema, "schema", "", "`FILE` with SDL or introspection JSON (default: what the configuration says)")
 	c.Flags().BoolVar(&introspect, "introspect", false, "ask the endpoint for its schema")
 	c.Flags().StringVar(&format, "format", "text", "`FORMAT`: text, or github for annotations of a workflow run")
-	c.MarkFlagsMutuallyExclusive("schema", "introspect")
 	return c
 }
 
@@ -454,6 +461,9 @@ error. The file is published once docseek operations test has recorded it.`,
 		Example: `  docseek operations draft --endpoint https://api.example.com/graphql --query order.graphql >operations/get_order.yaml`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if query == "" {
+				return usagef("give --query FILE")
+			}
 			c, err := a.configuration(nil)
 			if err != nil {
 				return err
@@ -478,7 +488,6 @@ error. The file is published once docseek operations test has recorded it.`,
 	c.Flags().StringVar(&query, "query", "", "`FILE` with a document of one operation (- is standard input)")
 	c.Flags().StringVar(&sample, "sample", "", "`FILE` with the endpoint's answer to it, JSON")
 	c.Flags().StringVar(&o.Name, "name", "", "`NAME` of the tool (default: the operation's in snake_case)")
-	_ = c.MarkFlagRequired("query") // the flag is there
 	return c
 }
 

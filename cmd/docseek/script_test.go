@@ -46,7 +46,9 @@ func TestMain(m *testing.M) {
 //	up URL                  wait until the URL answers
 //	request FILE METHOD URL [BODY]  the answer's status and body go to FILE; $TOKEN is sent where it is set
 //	until URL PATTERN       wait until the answer matches
-//	api                     serve the demo's GraphQL API at $API/graphql
+//	api                     serve the demo's GraphQL API at $API/graphql, on the host $APIHOST
+//	tools NAME…             wait until the operations that are tools at $ADDR are these
+//	call FILE NAME ARGUMENTS  call a tool at $ADDR; its structured answer goes to FILE, and an error's text to FILE.error
 //	stored                  wait until the index in $DOCSEEK_DATA_DIR has a generation
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -61,7 +63,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"site": cmdSite, "set": cmdSet, "drop": cmdDrop, "hold": cmdHold, "release": cmdRelease, "asked": cmdAsked,
 			"json": cmdJSON, "exitcode": cmdExitCode, "freeport": cmdFreeport, "up": cmdUp, "stored": cmdStored,
-			"api": cmdAPI, "request": cmdRequest, "until": cmdUntil,
+			"api": cmdAPI, "request": cmdRequest, "until": cmdUntil, "tools": cmdTools, "call": cmdCall,
 		},
 	})
 }
@@ -117,6 +119,7 @@ func cmdAPI(ts *testscript.TestScript, neg bool, args []string) {
 	web := httptest.NewServer(mux)
 	ts.Defer(web.Close)
 	ts.Setenv("API", web.URL)
+	ts.Setenv("APIHOST", web.Listener.Addr().String())
 }
 
 func cmdDrop(ts *testscript.TestScript, neg bool, args []string) {

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -110,8 +111,8 @@ type published struct {
 	endpoint *endpoint
 }
 
-// OnChange calls f after what is published has changed, until the gateway is
-// gone. It is called before the gateway runs.
+// OnChange lets f be called whenever other tools are published, or the same with
+// another description or schema. It has to be called before the gateway runs.
 func (g *Gateway) OnChange(f func()) { g.changed = f }
 
 // Operations are those that are published now, sorted by name.
@@ -266,7 +267,7 @@ func (g *Gateway) swap(ctx context.Context, e *endpoint, next *snapshot) {
 	e.current.Store(next)
 	before, now := g.published.Load(), g.collect()
 	g.published.Store(now)
-	if slices.EqualFunc(before.all, now.all, func(a, b published) bool { return a.Operation == b.Operation }) {
+	if slices.EqualFunc(before.all, now.all, sameTool) {
 		return
 	}
 	g.options.Log.LogAttrs(ctx, slog.LevelInfo, "operations published",
@@ -279,6 +280,12 @@ func (g *Gateway) swap(ctx context.Context, e *endpoint, next *snapshot) {
 	if g.changed != nil {
 		g.changed()
 	}
+}
+
+// sameTool reports whether a client sees the same in two operations.
+func sameTool(a, b published) bool {
+	return a.Name == b.Name && a.Description == b.Description && a.Type == b.Type && a.endpoint == b.endpoint &&
+		bytes.Equal(a.Input, b.Input) && bytes.Equal(a.Output, b.Output)
 }
 
 // collect is what the present snapshots publish. A name that two endpoints have
