@@ -222,7 +222,7 @@ func TestChallenges(t *testing.T) {
 			}
 		})
 	}
-	r, err := http.NewRequestWithContext(t.Context(), "POST", tokens+"/mcp?access_token=reader", strings.NewReader(listToolsMessage))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, tokens+"/mcp?access_token=reader", strings.NewReader(listToolsMessage))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func TestChallenges(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	if response.StatusCode != 401 {
+	if response.StatusCode != http.StatusUnauthorized {
 		t.Errorf("a token in the query is answered with %d", response.StatusCode)
 	}
 }
@@ -242,7 +242,7 @@ func TestDiscoveryDocuments(t *testing.T) {
 	}, keyring{})
 	get := func(path string) (*http.Response, map[string]any) {
 		response, body := exchange(t, "GET", base+path, nil, "")
-		if response.StatusCode != 200 {
+		if response.StatusCode != http.StatusOK {
 			t.Fatalf("%s: status %d: %s", path, response.StatusCode, body)
 		}
 		var document map[string]any
@@ -250,7 +250,7 @@ func TestDiscoveryDocuments(t *testing.T) {
 			t.Fatal(err)
 		}
 		again, _ := exchange(t, "GET", base+path, map[string]string{"If-None-Match": response.Header.Get("ETag")}, "")
-		if again.StatusCode != 304 {
+		if again.StatusCode != http.StatusNotModified {
 			t.Errorf("%s: asked again with its tag: %d", path, again.StatusCode)
 		}
 		return response, document
@@ -560,7 +560,7 @@ func TestRateLimits(t *testing.T) {
 	}
 	for _, path := range []string{"/healthz", "/readyz", "/.well-known/ai-catalog.json"} {
 		for range 5 {
-			if response, _ := exchange(t, "GET", base+path, nil, ""); response.StatusCode != 200 {
+			if response, _ := exchange(t, "GET", base+path, nil, ""); response.StatusCode != http.StatusOK {
 				t.Fatalf("%s is limited: %d", path, response.StatusCode)
 			}
 		}
@@ -591,7 +591,7 @@ func TestCallsAtOnce(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	send := func() {
 		params := map[string]any{"name": "search_docs", "arguments": map[string]any{"query": "x"}}
-		r, err := http.NewRequestWithContext(ctx, "POST", base+"/mcp", strings.NewReader(string(legacy.message(t, 1, "tools/call", params))))
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/mcp", strings.NewReader(string(legacy.message(t, 1, "tools/call", params))))
 		if err != nil {
 			t.Error(err)
 			return
@@ -607,16 +607,18 @@ func TestCallsAtOnce(t *testing.T) {
 	clients.Go(send)
 	for {
 		response, body := exchange(t, "POST", base+"/mcp", map[string]string{"Content-Type": "application/json"}, listToolsMessage)
-		if response.StatusCode == 200 {
+		if response.StatusCode == http.StatusOK {
 			continue // this one was the one that waited
 		}
-		if response.StatusCode != 503 || response.Header.Get("Retry-After") != "1" || sentence(t, body) != "the server is busy: try again in a moment" {
+		if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") != "1" || sentence(t, body) != "the server is busy: try again in a moment" {
 			t.Errorf("status %d: %s", response.StatusCode, body)
 		}
 		break
 	}
 	leave()
-	<-ended
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the call whose client left ended with %v", err)
+	}
 	clients.Wait()
 }
 
@@ -721,7 +723,7 @@ func TestLogin(t *testing.T) {
 	}
 	response, _ := submit("/login", "reader")
 	cookies := response.Cookies()
-	if response.StatusCode != 303 || response.Header.Get("Location") != "/" || len(cookies) != 1 {
+	if response.StatusCode != http.StatusSeeOther || response.Header.Get("Location") != "/" || len(cookies) != 1 {
 		t.Fatalf("login: %d to %q, cookies %v", response.StatusCode, response.Header.Get("Location"), cookies)
 	}
 	if c := cookies[0]; !c.HttpOnly || c.Secure || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.MaxAge <= 0 || c.Domain != "" {
@@ -744,7 +746,7 @@ func TestLogin(t *testing.T) {
 	if page, mcp := status("GET", "/"), status("POST", "/mcp"); page != 200 || mcp != 401 {
 		t.Errorf("with the cookie the page gives %d and /mcp %d", page, mcp)
 	}
-	if response, _ := submit("/logout", ""); response.StatusCode != 303 {
+	if response, _ := submit("/logout", ""); response.StatusCode != http.StatusSeeOther {
 		t.Errorf("logout: %d", response.StatusCode)
 	}
 	if page := status("GET", "/"); page != 401 {
@@ -763,7 +765,7 @@ func TestLogin(t *testing.T) {
 	} {
 		header := map[string]string{"Content-Type": "application/x-www-form-urlencoded"}
 		maps.Copy(header, test.header)
-		r, err := http.NewRequestWithContext(t.Context(), "POST", protected(t, test.opts, keyring{"reader": {}})+"/login", strings.NewReader("token=reader"))
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, protected(t, test.opts, keyring{"reader": {}})+"/login", strings.NewReader("token=reader"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -797,17 +799,17 @@ func TestCORS(t *testing.T) {
 			t.Errorf("%s may not be sent: %s", name, allowed)
 		}
 	}
-	if response.StatusCode != 204 || response.Header.Get("Access-Control-Allow-Origin") != "https://app.example.com" ||
+	if response.StatusCode != http.StatusNoContent || response.Header.Get("Access-Control-Allow-Origin") != "https://app.example.com" ||
 		response.Header.Get("Access-Control-Allow-Credentials") != "" {
 		t.Errorf("preflight: %d %v", response.StatusCode, response.Header)
 	}
-	if response := preflight("https://evil.example"); response.StatusCode != 403 || response.Header.Get("Access-Control-Allow-Origin") != "" {
+	if response := preflight("https://evil.example"); response.StatusCode != http.StatusForbidden || response.Header.Get("Access-Control-Allow-Origin") != "" {
 		t.Errorf("preflight of a foreign page: %d %v", response.StatusCode, response.Header)
 	}
 	header := bearer("nobody")
 	header["Origin"] = "https://app.example.com"
 	response, _ = exchange(t, "POST", base+"/mcp", header, listToolsMessage)
-	if response.StatusCode != 401 || response.Header.Get("Access-Control-Allow-Origin") == "" ||
+	if response.StatusCode != http.StatusUnauthorized || response.Header.Get("Access-Control-Allow-Origin") == "" ||
 		!strings.Contains(response.Header.Get("Access-Control-Expose-Headers"), "WWW-Authenticate") {
 		t.Errorf("a page cannot read the challenge: %v", response.Header)
 	}
@@ -820,7 +822,7 @@ func TestReadinessTellsOfTheTokensFile(t *testing.T) {
 	})
 	for token, want := range map[string]bool{"reader": true, "graph": false, "nobody": false} {
 		response, body := exchange(t, "GET", base+"/readyz", bearer(token), "")
-		if response.StatusCode != 200 || strings.Contains(body, "line 3") != want || strings.Contains(body, `"generation":3`) != want {
+		if response.StatusCode != http.StatusOK || strings.Contains(body, "line 3") != want || strings.Contains(body, `"generation":3`) != want {
 			t.Errorf("%s: %d %s", token, response.StatusCode, body)
 		}
 	}

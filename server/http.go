@@ -229,13 +229,15 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) scopeOf(head messageHead, caller auth.Caller) string {
 	switch mcp.MCPMethod(head.Method) {
 	case mcp.MethodToolsCall:
-		if t, ok := (*s.tools.Load())[head.Params.Name]; ok && caller.MayUseEndpoint(t.endpoint) {
+		if t, ok := (*s.tools.Load())[head.Params.Name]; ok && (t.endpoint == "" || caller.MayUseEndpoint(t.endpoint)) {
 			return cmp.Or(t.scope, auth.DocsRead)
 		}
+		return ""
 	case mcp.MethodResourcesRead, mcp.MethodCompletionComplete:
 		return auth.DocsRead
+	default:
+		return ""
 	}
-	return ""
 }
 
 func (e *endpoint) post(w http.ResponseWriter, r *http.Request) {

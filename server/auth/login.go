@@ -59,7 +59,7 @@ func Logout(secure func(*http.Request) bool) http.Handler {
 }
 
 func cookie(value string, seconds int, secure bool) *http.Cookie {
-	return &http.Cookie{
+	return &http.Cookie{ //nolint:gosec // Secure where the browser comes by https: on loopback it does not
 		// A cookie takes fewer characters than a header.
 		Name: cookieName, Value: base64.RawURLEncoding.EncodeToString([]byte(value)),
 		Path: "/", MaxAge: seconds,

@@ -183,8 +183,7 @@ type watchedKeys struct {
 // VerifySignature is called by the library.
 func (k *watchedKeys) VerifySignature(ctx context.Context, jwt string) ([]byte, error) {
 	payload, err := k.from.verifySignature(ctx, jwt)
-	var issuer *issuerError
-	if errors.As(err, &issuer) || ctx.Err() != nil {
+	if _, silent := errors.AsType[*issuerError](err); silent || ctx.Err() != nil {
 		k.failure = err
 	}
 	return payload, err
@@ -194,8 +193,7 @@ func (o *OAuth) verifySignature(ctx context.Context, jwt string) ([]byte, error)
 	keys, due := o.current()
 	if due {
 		fresh, payload, err := o.discover(ctx, jwt)
-		var issuer *issuerError
-		if !errors.As(err, &issuer) {
+		if _, silent := errors.AsType[*issuerError](err); !silent {
 			o.mu.Lock()
 			o.keys, o.renew = fresh, o.now().Add(renewKeys)
 			o.mu.Unlock()

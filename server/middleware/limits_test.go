@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -209,9 +210,7 @@ func TestCORS(t *testing.T) {
 	} {
 		before := asked
 		r := httptest.NewRequest(test.method, "/mcp", nil)
-		for name, values := range test.header {
-			r.Header[name] = values
-		}
+		maps.Copy(r.Header, test.header)
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
 		if got := w.Header().Get("Access-Control-Allow-Origin"); got != test.origin || (asked > before) != test.through || w.Header().Get("Vary") != "Origin" {
