@@ -140,6 +140,28 @@ func (f Fate) String() string {
 	}
 }
 
+// Reasons that decisions are made by; see [Result.Reason] for the others.
+const (
+	// ReasonOutOfScope: the URL is not in the part of the site that the source's
+	// start and include are in charge of.
+	ReasonOutOfScope = "out_of_scope"
+	// ReasonExcluded: an exclude of the source matches.
+	ReasonExcluded = "excluded"
+	// ReasonTooLarge: the page is larger than is read.
+	ReasonTooLarge = "too_large"
+	// ReasonSoft404: the page says that there is none, with the status of one that is.
+	ReasonSoft404 = "soft_404"
+	// ReasonAuthRequired: a page to log in stands in the page's place.
+	ReasonAuthRequired = "auth_required"
+	// ReasonNeedsJS: the page is empty without JavaScript.
+	ReasonNeedsJS = "needs_js"
+	// ReasonRateLimited: the page asks to come again later, with the status of one
+	// that is served.
+	ReasonRateLimited = "rate_limited"
+	// ReasonTimeout: the answer did not come in time.
+	ReasonTimeout = "timeout"
+)
+
 // Result is what became of one URL: of each that was asked for, and of each that
 // would have been if a rule did not refuse it. Of links that lead out of the
 // scope nothing is said; of URLs out of scope that a sitemap lists, the first

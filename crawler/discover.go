@@ -138,7 +138,7 @@ func (r *run) startPage(ctx context.Context, start *url.URL) (*task, outcome, []
 			o = r.fetch(ctx, t.url, k.Validators)
 		}
 		if o.login {
-			o = soft(reasonAuth)
+			o = soft(ReasonAuthRequired)
 		}
 		switch {
 		case o.err != nil:
@@ -161,7 +161,7 @@ func (r *run) startPage(ctx context.Context, start *url.URL) (*task, outcome, []
 			continue
 		case o.redirect != "":
 			return nil, o, nil, fmt.Errorf("start %s leads through more than %d redirects: %w", r.start, maxRedirects, ErrUnreachable)
-		case o.fate == Fetched, o.fate == NotModified, o.reason == reasonNeedsJS, strings.HasPrefix(o.reason, "content_type"):
+		case o.fate == Fetched, o.fate == NotModified, o.reason == ReasonNeedsJS, strings.HasPrefix(o.reason, "content_type"):
 			// A start without words may still have a sitemap.
 			return t, o, via, nil
 		case o.fate == Gone:

@@ -120,7 +120,7 @@ func (r *run) explain(ctx context.Context, x *Explanation) error {
 			return fmt.Errorf("explain %s: %w", at, o.err)
 		}
 		if o.login {
-			o = soft(reasonAuth)
+			o = soft(ReasonAuthRequired)
 		}
 		if o.redirect != "" && len(x.Hops) < maxRedirects {
 			at = o.redirect
@@ -169,7 +169,7 @@ func (c *Crawler) explainFile(ctx context.Context, src docseek.Source, folder, r
 		}
 		x.Fate, x.Reason, x.Links = r.Fate.String(), r.Reason, r.Links
 		x.Robots = Verdict{Allowed: true, Rule: "files have no robots.txt"}
-		x.Scope = Verdict{Allowed: r.Reason != "out_of_scope" && r.Reason != "excluded", Rule: "folder " + folder}
+		x.Scope = Verdict{Allowed: r.Reason != ReasonOutOfScope && r.Reason != ReasonExcluded, Rule: "folder " + folder}
 		if r.Fate == Fetched {
 			x.ContentType, x.Bytes, x.Document = r.Page.ContentType, len(r.Page.Body), &r.Document
 		}

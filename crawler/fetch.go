@@ -139,7 +139,7 @@ func (f *fetcher) redirected(ctx context.Context, u *url.URL, location string) o
 		return outcome{err: err}
 	}
 	if missing != nil && missing.redirect == target && !f.isFront(u) {
-		return soft("soft_404")
+		return soft(ReasonSoft404)
 	}
 	return o
 }
@@ -157,9 +157,9 @@ func (f *fetcher) read(ctx context.Context, u *url.URL, a *answer) outcome {
 	}
 	switch {
 	case o.signals.NeedsJS:
-		return soft(reasonNeedsJS)
+		return soft(ReasonNeedsJS)
 	case o.signals.LoginForm && o.signals.KeptChars < shortPage:
-		return soft(reasonAuth)
+		return soft(ReasonAuthRequired)
 	}
 	if !f.isFront(u) {
 		missing, err := f.missing(ctx, u)
@@ -167,7 +167,7 @@ func (f *fetcher) read(ctx context.Context, u *url.URL, a *answer) outcome {
 			return outcome{err: err}
 		}
 		if missing.matches(o.doc, u) || o.signals.NotFound && o.signals.KeptChars < shortPage {
-			return soft("soft_404")
+			return soft(ReasonSoft404)
 		}
 	}
 	return o
@@ -204,7 +204,7 @@ func (f *fetcher) document(u *url.URL, a *answer) outcome {
 
 // errorPage is an error that came as a page: a limiter's is a wish for a pause.
 func (f *fetcher) errorPage(u *url.URL, a *answer, why string) outcome {
-	if why != reasonRateLimited {
+	if why != ReasonRateLimited {
 		return soft(why)
 	}
 	h := f.hostOf(u)
@@ -280,13 +280,13 @@ func errorReason(err error) failure {
 	timeout, slow := errors.AsType[net.Error](err)
 	switch {
 	case errors.Is(err, errTooLarge):
-		return failure{Refused, "too_large"}
+		return failure{Refused, ReasonTooLarge}
 	case errors.Is(err, errPrivateAddress):
 		return failure{Refused, "private_address"}
 	case badCoding:
 		return failure{Refused, "content_encoding " + string(coding)}
 	case errors.Is(err, context.DeadlineExceeded), slow && timeout.Timeout():
-		return failure{Unreachable, reasonTimeout}
+		return failure{Unreachable, ReasonTimeout}
 	case errors.Is(err, errRedirects):
 		return failure{Unreachable, "redirect_limit"}
 	case errors.Is(err, errLocation):

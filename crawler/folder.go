@@ -187,7 +187,7 @@ func (f *folderReader) page(ctx context.Context, t *task, name, kind string) err
 		return f.emit(ctx, t, refused("extract"), nil)
 	}
 	if signals.NeedsJS {
-		return f.take(ctx, t, soft(reasonNeedsJS))
+		return f.take(ctx, t, soft(ReasonNeedsJS))
 	}
 	t.final = true // a file is what it is
 	return f.takePage(ctx, t, outcome{
@@ -212,7 +212,7 @@ func (f *folderReader) readFile(name string) (body []byte, modified time.Time, r
 	body, err = io.ReadAll(&bounded{r: file, left: f.opts.MaxPageBytes})
 	switch {
 	case errors.Is(err, errTooLarge):
-		return nil, time.Time{}, "too_large"
+		return nil, time.Time{}, ReasonTooLarge
 	case err != nil:
 		return nil, time.Time{}, "unreadable"
 	}

@@ -20,7 +20,7 @@ func (r *run) take(ctx context.Context, t *task, o outcome) error {
 	}
 	k := r.recall(t)
 	if _, met := r.fates[o.redirect]; o.login && !met {
-		o = soft(reasonAuth) // a page about logging in would be met elsewhere
+		o = soft(ReasonAuthRequired) // a page about logging in would be met elsewhere
 	}
 	o = keepGood(o, t.kept)
 	switch {
@@ -31,14 +31,14 @@ func (r *run) take(ctx context.Context, t *task, o outcome) error {
 	case o.fate == Fetched:
 		return r.takePage(ctx, t, o)
 	case o.fate == Unreachable:
-		if o.reason == reasonNeedsJS {
+		if o.reason == ReasonNeedsJS {
 			r.needJS++
 		}
 		// What an unread page leads to is known only if the index has it.
 		r.unread = r.unread || !t.kept
 		return r.emit(ctx, t, o, r.expand(k.Links))
 	default:
-		if o.reason == reasonNeedsJS {
+		if o.reason == ReasonNeedsJS {
 			r.needJS++
 		}
 		return r.emit(ctx, t, o, nil)
@@ -78,7 +78,7 @@ func (r *run) retry(t *task, o outcome) bool {
 		}
 	} else {
 		t.attempts++
-		if t.attempts >= maxAttempts || o.reason == reasonTimeout && t.attempts >= maxTimeouts {
+		if t.attempts >= maxAttempts || o.reason == ReasonTimeout && t.attempts >= maxTimeouts {
 			return false
 		}
 		t.after = time.Now().Add(r.opts.Backoff << (t.attempts - 1))

@@ -86,17 +86,17 @@ func (s *scope) fold(canonical string) string {
 // the rule that said so.
 func (s *scope) check(u *url.URL) (reason, rule string) {
 	if o := originOf(u); o != s.origin && o != s.secure {
-		return "out_of_scope", "origin " + s.origin
+		return ReasonOutOfScope, "origin " + s.origin
 	}
 	segments := pathSegments(u)
 	for _, g := range s.exclude {
 		if g.match(segments) {
-			return "excluded", "exclude " + g.pattern
+			return ReasonExcluded, "exclude " + g.pattern
 		}
 	}
 	if len(s.include) == 0 {
 		if p := u.EscapedPath(); !strings.HasPrefix(p, s.dir) && p+"/" != s.dir {
-			return "out_of_scope", "start directory " + s.dir
+			return ReasonOutOfScope, "start directory " + s.dir
 		}
 		return "", "start directory " + s.dir
 	}
@@ -105,7 +105,7 @@ func (s *scope) check(u *url.URL) (reason, rule string) {
 			return "", "include " + g.pattern
 		}
 	}
-	return "out_of_scope", "no include matches"
+	return ReasonOutOfScope, "no include matches"
 }
 
 func originOf(u *url.URL) string { return u.Scheme + "://" + u.Host }

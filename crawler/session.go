@@ -192,7 +192,7 @@ func (a *answer) refuse(u *url.URL) string {
 		return reason
 	}
 	if n := contentLength(a.header); n > a.limit {
-		return "too_large"
+		return ReasonTooLarge
 	}
 	return ""
 }

@@ -212,7 +212,7 @@ func (s *sitemapReader) entry(ctx context.Context, loc string, e sitemap.Entry) 
 		}
 		return nil
 	}
-	if reason == "out_of_scope" {
+	if reason == ReasonOutOfScope {
 		s.outside++
 		s.example(loc)
 	}

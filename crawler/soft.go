@@ -29,7 +29,7 @@ func errorText(text string) string {
 		reason  string
 		phrases []string
 	}{
-		{reasonRateLimited, []string{
+		{ReasonRateLimited, []string{
 			"rate limit exceeded", "too many requests", "rate limited", "you have been rate limited",
 			"request limit exceeded", "slow down and try again",
 		}},
@@ -47,14 +47,6 @@ func errorText(text string) string {
 	}
 	return ""
 }
-
-// Reasons that more than one place speaks of.
-const (
-	reasonRateLimited = "rate_limited"
-	reasonAuth        = "auth_required"
-	reasonNeedsJS     = "needs_js"
-	reasonTimeout     = "timeout"
-)
 
 // leadsToLogin reports whether a redirect from one address to another asks the
 // visitor to identify himself: by the host, by the last name of the path, or by

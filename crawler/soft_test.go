@@ -9,8 +9,8 @@ import (
 
 func TestErrorText(t *testing.T) {
 	for text, want := range map[string]string{
-		"Rate limit exceeded":                                      reasonRateLimited,
-		"429 Too Many   Requests\nnginx":                           reasonRateLimited,
+		"Rate limit exceeded":                                      ReasonRateLimited,
+		"429 Too Many   Requests\nnginx":                           ReasonRateLimited,
 		"Access Denied. You don't have permission to access /x":    "access_denied",
 		"Just a moment... Checking your browser before accessing.": "access_denied",
 		"": "",

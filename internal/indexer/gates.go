@@ -44,9 +44,6 @@ func (r *run) gates() error {
 
 func over(n, of int, share float64) bool { return float64(n) > share*float64(of) }
 
-// needsJS is the crawler's reason for a page that is empty without JavaScript.
-const needsJS = "needs_js"
-
 // samples is how many URLs a reason names.
 const samples = 5
 
@@ -66,7 +63,7 @@ func (t *tally) fate(result crawler.Result) {
 		t.asked++
 		t.failed++
 	case crawler.Refused:
-		if result.Reason == needsJS {
+		if result.Reason == crawler.ReasonNeedsJS {
 			t.asked++
 			t.needsJS++
 		}

@@ -274,7 +274,7 @@ func (r *run) visit(ctx context.Context, result crawler.Result, lexicalOnly bool
 // that somebody meant.
 func transient(reason string) bool {
 	switch reason {
-	case "soft_404", "auth_required", needsJS, "too_large":
+	case crawler.ReasonSoft404, crawler.ReasonAuthRequired, crawler.ReasonNeedsJS, crawler.ReasonTooLarge:
 		return true
 	}
 	return false
