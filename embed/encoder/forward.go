@@ -30,6 +30,10 @@ func (m *Model) forward(s *scratch, ids []int32) []float32 {
 
 	for i, id := range ids {
 		row := x[i*c.Hidden : (i+1)*c.Hidden]
+		if w.exactTokens != nil {
+			copy(row, w.exactTokens[int(id)*c.Hidden:])
+			continue
+		}
 		scale := w.tokenScale[id]
 		for j, q := range w.tokens[int(id)*c.Hidden : (int(id)+1)*c.Hidden] {
 			row[j] = float32(q) * scale
@@ -39,24 +43,35 @@ func (m *Model) forward(s *scratch, ids []int32) []float32 {
 
 	for i := range w.layers {
 		l := &w.layers[i]
-		k.Quantize(&s.rows, x, c.Hidden)
-		k.Linear(qkv, &s.rows, &l.qkv)
+		exact := l.exact
+		if exact == nil {
+			exact = &exactLayer{}
+		}
+		m.linear(s, qkv, x, &l.qkv, exact.qkv)
 		m.attend(s, context, qkv, n)
-		k.Quantize(&s.rows, context, c.Hidden)
-		k.Linear(out, &s.rows, &l.attended)
+		m.linear(s, out, context, &l.attended, exact.attended)
 		k.AddNorm(x, out, l.attendedNorm.gain, l.attendedNorm.bias, c.Epsilon)
 		for part := range slices.Chunk(x, block*c.Hidden) {
 			tokens := len(part) / c.Hidden
 			wide, narrow := inner[:tokens*c.Inner], out[:len(part)]
-			k.Quantize(&s.rows, part, c.Hidden)
-			k.Linear(wide, &s.rows, &l.widen)
+			m.linear(s, wide, part, &l.widen, exact.widen)
 			k.GELU(wide)
-			k.Quantize(&s.rows, wide, c.Inner)
-			k.Linear(narrow, &s.rows, &l.narrow)
+			m.linear(s, narrow, wide, &l.narrow, exact.narrow)
 			k.AddNorm(part, narrow, l.feedForwardEnd.gain, l.feedForwardEnd.bias, c.Epsilon)
 		}
 	}
 	return x
+}
+
+// linear sets the rows of dst to those of x times a matrix plus its bias: exact,
+// where there is one, or q.
+func (m *Model) linear(s *scratch, dst, x []float32, q *kernel.Matrix, exact *dense) {
+	if exact != nil {
+		exact.multiply(m.kernel, dst, x)
+		return
+	}
+	m.kernel.Quantize(&s.rows, x, q.Depth)
+	m.kernel.Linear(dst, &s.rows, q)
 }
 
 // queries is the number of query rows that are scored at once; the kernels'

@@ -2,12 +2,14 @@
 // model file and forward pass, in Go and assembly.
 //
 // Weights and activations are 8-bit integers in the matrix products (weights
-// per output channel, activations per token); attention, normalisation and
-// activation function work on 32-bit floats. A text's vector is the mean of its
-// tokens' vectors, [CLS] and [SEP] included, scaled to length 1.
+// per output channel, activations per token), or 32-bit floats where that is
+// asked for; attention, normalisation and activation function work on 32-bit
+// floats. A text's vector is the mean of its tokens' vectors, [CLS] and [SEP]
+// included, or that of [CLS], scaled to length 1.
 package encoder
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -46,6 +48,38 @@ func Load(data []byte, cpu string) (*Model, error) {
 	return &Model{header: h, weights: w, tokenizer: t, kernel: k}, nil
 }
 
+// New makes a model of an original. Its Vocabulary may be empty: then the model
+// has no tokenizer, and the ids are the caller's matter. cpu is as for [Load].
+func New(o Original, p Precision, cpu string) (*Model, error) {
+	k, err := kernel.Select(cpu)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.Config.check(); err != nil {
+		return nil, fmt.Errorf("load %s: %w", o.Config.Name, err)
+	}
+	t, err := openTensors(o.Tensors)
+	if err != nil {
+		return nil, fmt.Errorf("load %s: %w", o.Config.Name, err)
+	}
+	w := newWeights(o.Config)
+	if p == Float32 {
+		err = w.exactly(o, t, k.Columns())
+	} else {
+		err = w.quantize(o, t)
+	}
+	if err := errors.Join(err, t.err); err != nil {
+		return nil, fmt.Errorf("load %s: %w", o.Config.Name, err)
+	}
+	m := &Model{header: Header{Config: o.Config, Origin: o.Sum}, weights: w, kernel: k}
+	if len(o.Vocabulary) > 0 {
+		if m.tokenizer, err = NewTokenizer(string(o.Vocabulary)); err != nil {
+			return nil, fmt.Errorf("load %s: %w", o.Config.Name, err)
+		}
+	}
+	return m, nil
+}
+
 // Kernels names the kernels that run on this machine, the fastest first.
 func Kernels() []string {
 	var names []string
@@ -82,7 +116,11 @@ func (m *Model) Encode(ids []int32) ([]float32, error) {
 		s = new(scratch)
 	}
 	defer m.scratch.Put(s)
-	return pool(m.forward(s, ids), c.Hidden), nil
+	x := m.forward(s, ids)
+	if c.Pooling == PoolFirst {
+		x = x[:c.Hidden]
+	}
+	return pool(x, c.Hidden), nil
 }
 
 // pool averages the rows of x and scales the result to length 1.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 
 	"github.com/docseek/docseek/embed/encoder/internal/kernel"
 )
@@ -14,8 +15,13 @@ import (
 // Original is a BERT encoder in the layout of Hugging Face.
 type Original struct {
 	Config Config
-	// Tensors is the file model.safetensors, with 32-bit floats.
+	// Tensors is the file model.safetensors, with floats of 32 or 16 bits.
 	Tensors []byte
+	// Prefix stands before the names of the tensors, as in "bert.".
+	Prefix string
+	// FirstPosition is the row of the position embeddings that the first token
+	// gets: 0 in BERT, 2 in XLM-R.
+	FirstPosition int
 	// Vocabulary is the file vocab.txt.
 	Vocabulary []byte
 	// Sum is the SHA-256 of Tensors, in hex.
@@ -34,7 +40,7 @@ func Pack(dst io.Writer, o Original) error {
 	}
 	w := newWeights(o.Config)
 	w.vocabulary = o.Vocabulary
-	if err := errors.Join(w.quantize(o.Config, t), t.err); err != nil {
+	if err := errors.Join(w.quantize(o, t), t.err); err != nil {
 		return fmt.Errorf("pack %s: %w", o.Config.Name, err)
 	}
 	if err := writeFile(dst, Header{Config: o.Config, Origin: o.Sum}, w); err != nil {
@@ -44,20 +50,11 @@ func Pack(dst io.Writer, o Original) error {
 }
 
 // quantize fills w from the tensors of an original.
-func (w *weights) quantize(c Config, t *tensors) error {
-	embeddings := t.get("embeddings.word_embeddings.weight", c.Pieces, c.Hidden)
-	segment := t.get("embeddings.token_type_embeddings.weight", 0, c.Hidden)
-	positions := t.get("embeddings.position_embeddings.weight", 0, c.Hidden)
-	w.norm = t.norm("embeddings.LayerNorm", c.Hidden)
-	if t.err != nil {
-		return t.err
-	}
-	if len(segment) < c.Hidden || len(positions) < c.Limit*c.Hidden {
-		return fmt.Errorf("it has no segment or fewer than %d positions", c.Limit)
-	}
-	w.positions = positions[:c.Limit*c.Hidden]
-	for i := range w.positions {
-		w.positions[i] += segment[i%c.Hidden]
+func (w *weights) quantize(o Original, t *tensors) error {
+	c := o.Config
+	embeddings, err := w.embeddings(o, t)
+	if err != nil {
+		return err
 	}
 	w.tokens = make([]int8, len(embeddings))
 	w.tokenScale = make([]float32, c.Pieces)
@@ -69,15 +66,45 @@ func (w *weights) quantize(c Config, t *tensors) error {
 		}
 	}
 	for i := range w.layers {
-		l, name := &w.layers[i], fmt.Sprintf("encoder.layer.%d.", i)
-		t.matrix(&l.qkv, name+"attention.self.query", name+"attention.self.key", name+"attention.self.value")
-		t.matrix(&l.attended, name+"attention.output.dense")
-		l.attendedNorm = t.norm(name+"attention.output.LayerNorm", c.Hidden)
-		t.matrix(&l.widen, name+"intermediate.dense")
-		t.matrix(&l.narrow, name+"output.dense")
-		l.feedForwardEnd = t.norm(name+"output.LayerNorm", c.Hidden)
+		l := &w.layers[i]
+		t.layer(o, i, l, func(m *kernel.Matrix, _ **dense, names ...string) { t.matrix(m, names...) })
 	}
 	return nil
+}
+
+// embeddings returns the rows of the tokens, and fills positions and norm.
+func (w *weights) embeddings(o Original, t *tensors) ([]float32, error) {
+	c := o.Config
+	embeddings := t.get(o.Prefix+"embeddings.word_embeddings.weight", c.Pieces, c.Hidden)
+	segment := t.get(o.Prefix+"embeddings.token_type_embeddings.weight", 0, c.Hidden)
+	positions := t.get(o.Prefix+"embeddings.position_embeddings.weight", 0, c.Hidden)
+	w.norm = t.norm(o.Prefix+"embeddings.LayerNorm", c.Hidden)
+	if t.err != nil {
+		return nil, t.err
+	}
+	if o.FirstPosition < 0 || len(segment) < c.Hidden || len(positions)/c.Hidden < c.Limit+o.FirstPosition {
+		return nil, fmt.Errorf("it has no segment or fewer than %d positions", c.Limit+o.FirstPosition)
+	}
+	w.positions = positions[o.FirstPosition*c.Hidden:][:c.Limit*c.Hidden]
+	for i := range w.positions {
+		w.positions[i] += segment[i%c.Hidden]
+	}
+	return embeddings, nil
+}
+
+// layer fills l from the tensors of layer i; matrix reads one of its matrices.
+func (t *tensors) layer(o Original, i int, l *layer, matrix func(m *kernel.Matrix, d **dense, names ...string)) {
+	exact := l.exact
+	if exact == nil {
+		exact = &exactLayer{}
+	}
+	name := fmt.Sprintf("%sencoder.layer.%d.", o.Prefix, i)
+	matrix(&l.qkv, &exact.qkv, name+"attention.self.query", name+"attention.self.key", name+"attention.self.value")
+	matrix(&l.attended, &exact.attended, name+"attention.output.dense")
+	l.attendedNorm = t.norm(name+"attention.output.LayerNorm", o.Config.Hidden)
+	matrix(&l.widen, &exact.widen, name+"intermediate.dense")
+	matrix(&l.narrow, &exact.narrow, name+"output.dense")
+	l.feedForwardEnd = t.norm(name+"output.LayerNorm", o.Config.Hidden)
 }
 
 // symmetric is the size of a step when x is spread over −127 to 127.
@@ -144,20 +171,21 @@ func (t *tensors) get(name string, shape ...int) []float32 {
 		return nil
 	}
 	e, ok := t.entries[name]
-	fits := ok && e.Type == "F32" && len(e.Shape) == len(shape)
+	width := map[string]int{"F32": 4, "F16": 2, "BF16": 2}[e.Type]
+	fits := ok && width > 0 && len(e.Shape) == len(shape)
 	n := 1
 	for i := 0; fits && i < len(shape); i++ {
 		fits = shape[i] == e.Shape[i] || shape[i] == 0 && e.Shape[i] > 0 && e.Shape[i] <= len(t.data)
 		n *= e.Shape[i]
 	}
 	data := t.data[e.Offsets[0]:e.Offsets[1]]
-	if !fits || 4*n != len(data) {
-		t.err = fmt.Errorf("the tensor %q is not there with 32-bit floats in the shape %v", name, shape)
+	if !fits || width*n != len(data) {
+		t.err = fmt.Errorf("the tensor %q is not there with floats of 32 or 16 bits in the shape %v", name, shape)
 		return nil
 	}
 	out := make([]float32, n)
 	for i := range out {
-		f := math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
+		f := float(e.Type, data[width*i:])
 		if f-f != 0 {
 			t.err = fmt.Errorf("number %d of the tensor %q is %g", i, name, f)
 			return nil
@@ -165,6 +193,31 @@ func (t *tensors) get(name string, shape ...int) []float32 {
 		out[i] = f
 	}
 	return out
+}
+
+// float reads a number of a safetensors type.
+func float(kind string, data []byte) float32 {
+	switch kind {
+	case "F16":
+		return half(binary.LittleEndian.Uint16(data))
+	case "BF16":
+		return math.Float32frombits(uint32(binary.LittleEndian.Uint16(data)) << 16)
+	default:
+		return math.Float32frombits(binary.LittleEndian.Uint32(data))
+	}
+}
+
+// half is the value of a 16-bit float (IEEE 754 binary16).
+func half(bits uint16) float32 {
+	sign, exponent, fraction := uint32(bits>>15)<<31, uint32(bits>>10&0x1F), uint32(bits&0x3FF)
+	switch exponent {
+	case 0: // zero, or smaller than the normal numbers
+		return math.Float32frombits(sign | math.Float32bits(float32(fraction)/(1<<24)))
+	case 0x1F: // infinite, or no number
+		return math.Float32frombits(sign | 0xFF<<23 | fraction<<13)
+	default:
+		return math.Float32frombits(sign | (exponent+127-15)<<23 | fraction<<13)
+	}
 }
 
 func (t *tensors) norm(name string, width int) layerNorm {
@@ -193,4 +246,23 @@ func (t *tensors) matrix(m *kernel.Matrix, names ...string) {
 			}
 		}
 	}
+}
+
+// TensorPrefix is what stands before a tensor's name in a safetensors file: the
+// shortest, where there are several that end with the name.
+func TensorPrefix(file []byte, name string) (string, error) {
+	t, err := openTensors(file)
+	if err != nil {
+		return "", err
+	}
+	prefix, found := "", false
+	for entry := range t.entries {
+		if before, ok := strings.CutSuffix(entry, name); ok && (!found || len(before) < len(prefix)) {
+			prefix, found = before, true
+		}
+	}
+	if !found {
+		return "", fmt.Errorf("it has no tensor %q", name)
+	}
+	return prefix, nil
 }

@@ -3,6 +3,7 @@ package encoder
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -20,12 +21,20 @@ const (
 // [CLS] before and [SEP] after it.
 const Overhead = 2
 
-// Tokenizer is the uncased WordPiece tokenizer of BERT (Devlin et al. 2018,
-// after Wu et al. 2016): text is cleaned of control characters, decomposed
-// (NFD), stripped of accents and lower-cased, split at white space, punctuation
-// and CJK ideographs, and each word is then covered by the longest pieces of
-// the vocabulary, from left to right. It yields what Hugging Face tokenizers
-// yield, but for one thing: a special token such as "[SEP]" in the text is text.
+// TextTokenizer turns text into the ids of a model; see [Tokenizer] and [Unigram].
+type TextTokenizer interface {
+	Encode(text string, limit int) (ids []int32, truncated bool)
+	Count(text string) int
+	Size() int
+}
+
+// Tokenizer is the WordPiece tokenizer of BERT (Devlin et al. 2018, after Wu et
+// al. 2016): text is cleaned of control characters, decomposed (NFD), stripped of
+// accents and lower-cased, unless the model tells cases apart, split at white
+// space, punctuation and CJK ideographs, and each word is then covered by the
+// longest pieces of the vocabulary, from left to right. It yields what Hugging
+// Face tokenizers yield, but for one thing: a special token such as "[SEP]" in
+// the text is text.
 //
 // A Tokenizer is immutable and safe for concurrent use.
 type Tokenizer struct {
@@ -34,6 +43,8 @@ type Tokenizer struct {
 	initial, inner       pieces
 	unknown, first, last int32
 	size                 int
+	// cased leaves cases and accents as they are.
+	cased bool
 }
 
 // pieces are vocabulary entries by their text.
@@ -52,12 +63,23 @@ func (p *pieces) add(text string, id int32) {
 // line, its id being the number of its line from 0. Pieces that continue a word
 // start with "##". It must hold [UNK], [CLS] and [SEP].
 func NewTokenizer(vocabulary string) (*Tokenizer, error) {
+	return newWordPiece(func(yield func(string) bool) {
+		for line := range strings.Lines(vocabulary) {
+			if !yield(strings.TrimRight(line, "\r\n")) {
+				return
+			}
+		}
+	}, false)
+}
+
+// newWordPiece makes a tokenizer of pieces in the order of their ids.
+func newWordPiece(vocabulary iter.Seq[string], cased bool) (*Tokenizer, error) {
 	t := &Tokenizer{
 		initial: pieces{ids: make(map[string]int32, 25_000)},
 		inner:   pieces{ids: make(map[string]int32, 6_000)},
+		cased:   cased,
 	}
-	for line := range strings.Lines(vocabulary) {
-		piece := strings.TrimRight(line, "\r\n")
+	for piece := range vocabulary {
 		if t.size == maxPieces {
 			return nil, fmt.Errorf("read vocabulary: more than %d pieces", maxPieces)
 		}
@@ -93,7 +115,7 @@ func (t *Tokenizer) Size() int { return t.size }
 func (t *Tokenizer) Count(text string) int {
 	var buf [maxWord]int32
 	n := 0
-	for s := (scanner{text: text}); s.next(); {
+	for s := (scanner{text: text, cased: t.cased}); s.next(); {
 		n += len(t.appendWord(buf[:0], &s))
 	}
 	return n
@@ -105,7 +127,7 @@ func (t *Tokenizer) Encode(text string, limit int) (ids []int32, truncated bool)
 	limit = max(limit, Overhead)
 	ids = make([]int32, 1, min(limit, Overhead+len(text)/3+8))
 	ids[0] = t.first
-	for s := (scanner{text: text}); len(ids) < limit && s.next(); {
+	for s := (scanner{text: text, cased: t.cased}); len(ids) < limit && s.next(); {
 		ids = t.appendWord(ids, &s)
 	}
 	if truncated = len(ids) >= limit; truncated {
@@ -149,8 +171,9 @@ func (p *pieces) longestPrefix(word []byte) (id int32, length int) {
 
 // scanner walks over the normalized words of a text.
 type scanner struct {
-	text string
-	pos  int
+	text  string
+	pos   int
+	cased bool
 	// buf holds the current word in its first n bytes, and count says how many
 	// characters it has; of more than maxWord only the first are held.
 	buf      [maxWord * utf8.UTFMax]byte
@@ -164,7 +187,7 @@ func (s *scanner) next() bool {
 		c := s.text[s.pos]
 		if c < utf8.RuneSelf {
 			switch {
-			case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
+			case 'a' <= c && c <= 'z', '0' <= c && c <= '9', s.cased && 'A' <= c && c <= 'Z':
 				s.put(c)
 			case 'A' <= c && c <= 'Z':
 				s.put(c + 'a' - 'A')
@@ -185,7 +208,11 @@ func (s *scanner) next() bool {
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(s.text[s.pos:])
-		switch classify(r) {
+		kind := classify(r)
+		if s.cased {
+			kind = classifyCased(r)
+		}
+		switch kind {
 		case dropped:
 		case space:
 			if s.count > 0 {
@@ -213,8 +240,15 @@ func (s *scanner) put(c byte) {
 	}
 }
 
-// putRune appends the decomposition of r without accents and in lower case.
+// putRune appends the decomposition of r without accents and in lower case, or r
+// itself where cases are told apart.
 func (s *scanner) putRune(r rune) {
+	if s.cased {
+		if s.count++; s.count <= maxWord {
+			s.n += utf8.EncodeRune(s.buf[s.n:], r)
+		}
+		return
+	}
 	var parts [maxDecomposition]rune
 	for _, part := range decompose(parts[:0], r) {
 		if unaccented(part) {

@@ -38,6 +38,19 @@ func classify(r rune) class {
 	return dropped
 }
 
+// classifyCased is classify for text whose characters stay as they are.
+func classifyCased(r rune) class {
+	switch {
+	case ideograph(r), punctuation(r):
+		return alone
+	case r == utf8.RuneError, control(r):
+		return dropped
+	case unicode.IsSpace(r):
+		return space
+	}
+	return letter
+}
+
 // maxDecomposition is the most characters that the full canonical decomposition
 // of one character has.
 const maxDecomposition = 8

@@ -7,26 +7,6 @@ import (
 	"math"
 )
 
-// maxTokenizerFile bounds a tokenizer.json, in bytes; that of XLM-R has 17 MB.
-const maxTokenizerFile = 64 << 20
-
-// ReadUnigram reads a unigram tokenizer from a tokenizer.json of Hugging Face. A
-// file that asks for something it does not do is refused with what that is.
-func ReadUnigram(file []byte) (*Unigram, error) {
-	if len(file) > maxTokenizerFile {
-		return nil, fmt.Errorf("read tokenizer.json: it has %d bytes, at most %d are allowed", len(file), maxTokenizerFile)
-	}
-	var f unigramFile
-	if err := json.Unmarshal(file, &f); err != nil {
-		return nil, fmt.Errorf("read tokenizer.json: %w", err)
-	}
-	u, err := f.tokenizer()
-	if err != nil {
-		return nil, fmt.Errorf("read tokenizer.json: %w", err)
-	}
-	return u, nil
-}
-
 type unigramFile struct {
 	AddedTokens []struct {
 		ID      int    `json:"id"`
@@ -37,7 +17,6 @@ type unigramFile struct {
 	PreTokenizer  *preTokenizerFile  `json:"pre_tokenizer"`
 	PostProcessor *postProcessorFile `json:"post_processor"`
 	Model         struct {
-		Type         string       `json:"type"`
 		Unknown      *int         `json:"unk_id"`
 		Vocabulary   []vocabEntry `json:"vocab"`
 		ByteFallback bool         `json:"byte_fallback"`
@@ -102,8 +81,6 @@ type postProcessorFile struct {
 func (f *unigramFile) tokenizer() (*Unigram, error) {
 	m := f.Model
 	switch {
-	case m.Type != "" && m.Type != "Unigram":
-		return nil, fmt.Errorf("its model is %q, not Unigram", m.Type)
 	case m.ByteFallback:
 		return nil, errors.New("its model falls back to bytes, which is not supported")
 	case m.Unknown == nil:

@@ -16,9 +16,13 @@ func unigram(tb testing.TB, name string) *Unigram {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	u, err := ReadUnigram(file)
+	t, err := ReadTokenizer(file)
 	if err != nil {
 		tb.Fatal(err)
+	}
+	u, ok := t.(*Unigram)
+	if !ok {
+		tb.Fatalf("%s.json is of a %T", name, t)
 	}
 	return u
 }
@@ -110,7 +114,7 @@ func TestUnsupportedUnigrams(t *testing.T) {
 		if changed == string(file) {
 			t.Fatalf("the file has no %s", test.old)
 		}
-		if _, err := ReadUnigram([]byte(changed)); err == nil || !strings.Contains(err.Error(), test.says) {
+		if _, err := ReadTokenizer([]byte(changed)); err == nil || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s: %v, want %q", test.new, err, test.says)
 		}
 	}
@@ -136,23 +140,6 @@ func FuzzUnigramText(f *testing.F) {
 					t.Errorf("%q: id %d", text, id)
 				}
 			}
-		}
-	})
-}
-
-// FuzzUnigramFile: no file makes a tokenizer that fails later.
-func FuzzUnigramFile(f *testing.F) {
-	file, err := os.ReadFile(filepath.Join("testdata", "unigram", "split.json"))
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(file)
-	f.Add([]byte(`{"model":{"type":"Unigram","unk_id":0,"vocab":[["<unk>",0],["▁a",-1]]},"pre_tokenizer":{"type":"Metaspace","replacement":"▁"},` +
-		`"normalizer":{"type":"Precompiled","precompiled_charsmap":"BAAAAAAAAAA="},"post_processor":{"type":"TemplateProcessing",` +
-		`"single":[{"SpecialToken":{"id":"s"}},{"Sequence":{"id":"A"}},{"SpecialToken":{"id":"s"}}],"special_tokens":{"s":{"ids":[0]}}}}`))
-	f.Fuzz(func(_ *testing.T, file []byte) {
-		if u, err := ReadUnigram(file); err == nil {
-			u.Encode("any text, ｆｕｌｌ width, e\u0301 日本", 64)
 		}
 	})
 }

@@ -118,7 +118,7 @@ func configure(o Options) (*Model, error) {
 	if strings.ContainsFunc(o.APIKey, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return nil, errors.New("api_key: holds a control character")
 	}
-	query, passage := Prefixes(o.Model)
+	query, passage := embed.Prefixes(o.Model)
 	if o.QueryPrefix == nil {
 		o.QueryPrefix = &query
 	}

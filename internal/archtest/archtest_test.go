@@ -24,6 +24,7 @@ var arrows = map[string][]string{
 	"embed":                {},
 	"embed/encoder":        {},
 	"embed/builtin":        {"embed", "embed/encoder"},
+	"embed/model":          {"embed", "embed/encoder"},
 	"embed/openai":         {"embed"},
 	"search":               {"search/lexical"},
 	"search/lexical":       {},

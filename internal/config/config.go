@@ -36,9 +36,13 @@ type Config struct {
 
 // Embedder says which model embeds.
 type Embedder struct {
-	// Provider is builtin (the model inside the binary) or openai (any
-	// OpenAI-compatible API).
+	// Provider is builtin (the model inside the binary), model (one in a folder)
+	// or openai (any OpenAI-compatible API).
 	Provider string `yaml:"provider" env:"PROVIDER"`
+	// Path is the folder of a model as Hugging Face lays it out, and Precision
+	// what it computes with: int8 (the default) or f32.
+	Path      string `yaml:"path,omitempty" env:"PATH"`
+	Precision string `yaml:"precision,omitempty" env:"PRECISION"`
 	// Model, BaseURL and APIKey are those of the API.
 	Model   string `yaml:"model,omitempty" env:"MODEL"`
 	BaseURL string `yaml:"base_url,omitempty" env:"BASE_URL"`
@@ -69,6 +73,7 @@ type Reranker struct {
 // Providers of embeddings.
 const (
 	Builtin = "builtin"
+	Model   = "model"
 	OpenAI  = "openai"
 )
 

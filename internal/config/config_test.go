@@ -306,3 +306,26 @@ func FuzzParse(f *testing.F) {
 		_, _ = config.Parse("f", text, nil) // no panic, no endless loop
 	})
 }
+
+func TestModelInAFolder(t *testing.T) {
+	for text, want := range map[string]string{
+		"embedder: {provider: model, path: /models/bge}":                                          "",
+		"embedder: {provider: model, path: /models/bge, precision: f32, query_prefix: 'query: '}": "",
+		"embedder: {provider: model}":                                                             "embedder.path: is missing",
+		"embedder: {provider: model, path: /models/bge, precision: f16}":                          `embedder.precision: must be int8 or f32 (got "f16")`,
+		"embedder: {provider: model, path: /models/bge, model: bge}":                              "write provider: openai",
+		"embedder: {provider: builtin, path: /models/bge}":                                        "write provider: model",
+		"embedder: {provider: openai, model: m, precision: int8}":                                 "write provider: model",
+	} {
+		_, err := config.Parse("c.yaml", []byte(text), nil)
+		if want == "" {
+			if err != nil {
+				t.Errorf("%s: %v", text, err)
+			}
+			continue
+		}
+		if got := faultsOf(t, err); len(got) != 1 || !strings.Contains(got[0], want) {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}

@@ -75,6 +75,9 @@ func (c *Config) resolve(folder string) {
 	if file := &c.Server.Auth.TokensFile; *file != "" {
 		absolute(file)
 	}
+	if c.Embedder.Path != "" {
+		absolute(&c.Embedder.Path)
+	}
 	for i := range c.Sources {
 		if start := &c.Sources[i].Start; !IsURL(*start) {
 			absolute(start)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -182,8 +183,19 @@ func shown(raw string) string {
 }
 
 func (v *validator) embedder(e Embedder) {
-	v.oneOf("embedder.provider", e.Provider, Builtin, OpenAI)
+	v.oneOf("embedder.provider", e.Provider, Builtin, Model, OpenAI)
+	if e.Provider != Model && (e.Path != "" || e.Precision != "") {
+		v.fault("embedder.path", "is for a model in a folder: write provider: model")
+	}
 	switch e.Provider {
+	case Model:
+		if e.Path == "" {
+			v.fault("embedder.path", "is missing: the folder with config.json, model.safetensors and tokenizer.json")
+		}
+		v.oneOf("embedder.precision", cmp.Or(e.Precision, "int8"), "int8", "f32")
+		if e.Model != "" || e.BaseURL != "" || e.APIKey != "" || e.Dimensions != 0 {
+			v.fault("embedder.provider", "model, base_url, api_key and dimensions are for an API: write provider: openai")
+		}
 	case Builtin:
 		if e.Model != "" || e.BaseURL != "" || e.APIKey != "" || e.Dimensions != 0 || e.QueryPrefix != nil || e.PassagePrefix != nil {
 			v.fault("embedder.provider", "builtin has one model and takes no other setting; for an API write provider: openai")
