@@ -65,9 +65,9 @@ func ReadManifest(text []byte) (map[string]string, error) {
 		}
 		return documents, nil
 	}
-	for id, raw := range members {
+	for _, id := range slices.Sorted(maps.Keys(members)) {
 		var document string
-		if json.Unmarshal(raw, &document) != nil {
+		if json.Unmarshal(members[id], &document) != nil {
 			return nil, fmt.Errorf("read persisted documents: %w: what stands under %q is no text", errNoManifest, id)
 		}
 		if err := add(id, document); err != nil {
