@@ -146,8 +146,9 @@ func (g *Gate) Enforce(next http.Handler) http.Handler {
 		a, ok := r.Context().Value(arrivalKey{}).(arrival)
 		switch {
 		case ok && a.err == nil:
-			// The token has done its work. What comes after, a forwarded header or a
-			// log, has no use for it.
+			if g.On() {
+				r.Header.Del("Authorization") // it has done its work, and is for nobody else
+			}
 			next.ServeHTTP(w, r)
 		case g.access(r) == Open:
 			next.ServeHTTP(w, r)
