@@ -1,12 +1,9 @@
 package operations_test
 
 import (
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
 	"github.com/docseek/docseek/graphql/operations"
@@ -15,58 +12,37 @@ import (
 // What is drafted of a query: testdata/draft holds the query, perhaps a schema
 // and a sample, and behind them the file and the notes.
 func TestDraft(t *testing.T) {
-	paths, err := filepath.Glob("testdata/draft/*.txtar")
-	if err != nil || len(paths) == 0 {
-		t.Fatal(paths, err)
-	}
-	for _, path := range paths {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
-			archive, err := txtar.ParseFile(path)
-			if err != nil {
-				t.Fatal(err)
+	goldens(t, "draft", func(t *testing.T, files []txtar.File) []txtar.File {
+		t.Helper()
+		o := operations.DraftOptions{Endpoint: "shop"}
+		for _, f := range files {
+			switch f.Name {
+			case "query.graphql":
+				o.Query = string(f.Data)
+			case "schema.graphql":
+				o.Schema = schema(t, string(f.Data))
+			case "sample.json":
+				o.Sample = f.Data
+			default:
+				t.Fatalf("%s is no file of a draft", f.Name)
 			}
-			o := operations.DraftOptions{Endpoint: "shop"}
-			var inputs, goldens []txtar.File
-			for _, f := range archive.Files {
-				switch f.Name {
-				case "query.graphql":
-					o.Query = string(f.Data)
-				case "schema.graphql":
-					o.Schema = schema(t, string(f.Data))
-				case "sample.json":
-					o.Sample = f.Data
-				default:
-					goldens = append(goldens, f)
-					continue
-				}
-				inputs = append(inputs, f)
-			}
-			var got []txtar.File
-			file, notes, err := operations.Draft(o)
-			if err != nil {
-				got = append(got, txtar.File{Name: "want/error", Data: []byte(err.Error() + "\n")})
-			} else {
-				got = append(got, txtar.File{Name: "want/file.yaml", Data: file})
-				if len(notes) > 0 {
-					got = append(got, txtar.File{Name: "want/notes", Data: []byte(strings.Join(notes, "\n") + "\n")})
-				}
-				loaded := operations.Load(operations.Options{
-					Endpoint: "shop", Schema: o.Schema, Files: []operations.File{{Path: "draft.yaml", Text: string(file)}},
-				})
-				if len(loaded.Published()) != 1 {
-					t.Errorf("the draft is no operation: %s", told(loaded.Faults))
-				}
-			}
-			if *update {
-				archive.Files = slices.Concat(inputs, got)
-				write(t, path, txtar.Format(archive))
-				return
-			}
-			if diff := cmp.Diff(goldens, got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+		}
+		file, notes, err := operations.Draft(o)
+		if err != nil {
+			return []txtar.File{{Name: "want/error", Data: []byte(err.Error() + "\n")}}
+		}
+		got := []txtar.File{{Name: "want/file.yaml", Data: file}}
+		if len(notes) > 0 {
+			got = append(got, txtar.File{Name: "want/notes", Data: []byte(strings.Join(notes, "\n") + "\n")})
+		}
+		loaded := operations.Load(operations.Options{
+			Endpoint: "shop", Schema: o.Schema, Files: []operations.File{{Path: "draft.yaml", Text: string(file)}},
 		})
-	}
+		if len(loaded.Published()) != 1 {
+			t.Errorf("the draft is no operation: %s", told(loaded.Faults))
+		}
+		return got
+	})
 }
 
 func TestDraftRefuses(t *testing.T) {

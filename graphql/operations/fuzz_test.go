@@ -2,12 +2,10 @@ package operations_test
 
 import (
 	"encoding/json"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/tools/txtar"
 
 	"github.com/docseek/docseek/graphql/execute"
 	"github.com/docseek/docseek/graphql/operations"
@@ -24,15 +22,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add(`query A($w: Where = {not: {sort: DESC}}, "d" $i: Int! = 3 @mcpToolVariable(description: "n")) @mcpTool(description: "x") { where(w: $w, i: $i) { ...P } }`,
 		`fragment P on Query @kept { id @include(if: true) old ... @kept(s: """a "b" \""" """) { a: id } }`)
 	f.Add(`"d" mutation M($t: String, $u: [[String!]] @kept) @mcpTool { set(t: $t) { where(t: "\u00e9\"", j: {a: [1, 1.50, $u, null, E, true]}) { id } } }`, `directive @mcpTool on QUERY`)
-	paths, err := filepath.Glob("testdata/load/*.txtar")
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, path := range paths {
-		archive, err := txtar.ParseFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
+	for _, archive := range archives(f, "load") {
 		for _, file := range archive.Files {
 			if strings.HasSuffix(file.Name, ".graphql") {
 				f.Add(string(file.Data), "")
