@@ -64,7 +64,7 @@ func browser(t *testing.T) func(t *testing.T, base string) *tab {
 	}
 	return func(t *testing.T, base string) *tab {
 		t.Helper()
-		ctx, stop := context.WithTimeout(ctx, patience)
+		ctx, stop := context.WithTimeout(ctx, 3*patience) // several pages, on a busy machine
 		t.Cleanup(stop)
 		ctx, stop = chromedp.NewContext(ctx)
 		t.Cleanup(stop)
