@@ -84,6 +84,18 @@ check-deploy: build ## The files of deploy/ by the programs that read them
 check-models: ## Local models on published weights (downloads 160 MB; needs Maven)
 	scripts/check-models/run.sh
 
+.PHONY: bench-stores
+bench-stores: ## What the stores take at 100,000 chunks, and Qdrant beside its bare client
+	$(GO) test -run '^$$' -bench . ./search/local
+	scripts/qdrant.sh 1.17.0
+	$(GO) test -tags qdrant -run '^$$' -bench Upload -benchtime 2x -timeout 1h ./search/qdrant
+	$(GO) test -tags qdrant -run '^$$' -bench 'Search|Sources|Change' -benchtime 300x -timeout 1h ./search/qdrant
+
+.PHONY: bench-growth
+bench-growth: ## A million chunks on Qdrant, quantised and on disk (10 GB of disk, hours on a busy machine)
+	scripts/qdrant.sh 1.17.0
+	DOCSEEK_BENCH_CHUNKS=1000000 $(GO) test -tags qdrant -run '^$$' -bench Growth -benchtime 300x -timeout 0 -v ./search/qdrant
+
 .PHONY: check-shared
 check-shared: build ## Small real sites and the conformance suite (needs ../shared)
 	scripts/check-shared.sh $(SHARED)
