@@ -16,6 +16,7 @@ import (
 	"github.com/docseek/docseek"
 	"github.com/docseek/docseek/search"
 	"github.com/docseek/docseek/search/lexical"
+	"github.com/docseek/docseek/search/storetest"
 )
 
 // The corpus of the benchmarks: 100,000 chunks of 384 dimensions and about 60
@@ -59,7 +60,7 @@ var bigIndex = sync.OnceValue(func() error {
 })
 
 func bigPage(rng *rand.Rand, words *rand.Zipf, i, revision int) (search.PageRecord, []search.Embedding) {
-	record, chunks := testPage(i, revision, bigPageChunks, 1)
+	record, chunks := storetest.SitePage(i, revision, bigPageChunks, 1)
 	for j := range chunks {
 		terms := make([]uint32, 0, 80)
 		for range 80 {
@@ -72,7 +73,7 @@ func bigPage(rng *rand.Rand, words *rand.Zipf, i, revision int) (search.PageReco
 			weights[k] = 0.3 + rng.Float32()
 		}
 		chunks[j].Lexical = lexical.Vector{Terms: terms, Weights: weights}
-		chunks[j].Vector = randomUnit(rng, bigDim)
+		chunks[j].Vector = storetest.Direction(rng, bigDim)
 		chunks[j].Text = strings.Repeat("All work and no play. ", 36)
 	}
 	return record, chunks
@@ -132,7 +133,7 @@ func BenchmarkCandidates(b *testing.B) {
 			for b.Loop() {
 				request := search.Request{Filter: bench.filter, Limit: bench.limit}
 				if bench.dense {
-					request.Vectors = map[string][]float32{"model": randomUnit(rng, bigDim)}
+					request.Vectors = map[string][]float32{"model": storetest.Direction(rng, bigDim)}
 				}
 				if bench.lexical {
 					for range 4 {
@@ -188,7 +189,7 @@ func BenchmarkCommit(b *testing.B) {
 
 func BenchmarkDot(b *testing.B) {
 	rng := rand.New(rand.NewPCG(9, 10))
-	x, y := randomUnit(rng, bigDim), randomUnit(rng, bigDim)
+	x, y := storetest.Direction(rng, bigDim), storetest.Direction(rng, bigDim)
 	for name, f := range map[string]func(x, y []float32) float32{"plain": dot, "chosen": dotProduct()} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(8 * bigDim)

@@ -16,13 +16,14 @@ import (
 	"github.com/docseek/docseek"
 	"github.com/docseek/docseek/search"
 	"github.com/docseek/docseek/search/lexical"
+	"github.com/docseek/docseek/search/storetest"
 )
 
 func TestDot(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	chosen := dotProduct()
 	for n := 1; n <= 1100; n++ {
-		x, y := randomUnit(rng, n), randomUnit(rng, n)
+		x, y := storetest.Direction(rng, n), storetest.Direction(rng, n)
 		want := 0.0
 		for i := range x {
 			want += float64(x[i]) * float64(y[i])
@@ -166,7 +167,7 @@ func TestMerge(t *testing.T) {
 	s := open(t, t.TempDir(), Options{})
 	defer closeStore(t, s)
 	for revision := range 40 {
-		if err := publishRevision(ctx, s, revision, func(string) {}); err != nil {
+		if err := publishRevision(ctx, s, revision); err != nil {
 			t.Fatal(err)
 		}
 		for len(mergeable(s.current.Load().views)) > 0 {
@@ -179,10 +180,10 @@ func TestMerge(t *testing.T) {
 		for _, v := range views {
 			rows += v.size()
 		}
-		if len(views) > 2*mergeCount || rows > 3*(sitePages+1)*siteChunks {
+		if len(views) > 2*mergeCount || rows > 3*(storetest.SitePages+1)*storetest.SiteChunks {
 			t.Fatalf("revision %d: %d segments with %d rows", revision, len(views), rows)
 		}
-		shown, err := revisionShown(ctx, mustReader(t, s))
+		shown, err := storetest.RevisionShown(ctx, mustReader(t, s))
 		if err != nil || shown != revision {
 			t.Fatalf("revision %d is shown, want %d: %v", shown, revision, err)
 		}
@@ -195,7 +196,7 @@ func TestMerge(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if shown, err := revisionShown(ctx, r); err != nil || shown != int(seq) {
+		if shown, err := storetest.RevisionShown(ctx, r); err != nil || shown != int(seq) {
 			t.Errorf("state %d shows revision %d: %v", rec.seq, shown, err)
 		}
 	}
@@ -238,7 +239,7 @@ func TestParallelScan(t *testing.T) {
 	}
 	var scores []float64
 	for i := range pages {
-		record, list := testPage(i, 0, chunks, 4)
+		record, list := storetest.SitePage(i, 0, chunks, 4)
 		for _, e := range list {
 			scores = append(scores, float64(e.Vector[1]))
 		}
@@ -266,7 +267,7 @@ func TestParallelScan(t *testing.T) {
 				if math.Abs(found.Dense[i].Score-scores[i]) > 1e-6 {
 					t.Errorf("place %d has score %v, want %v", i, found.Dense[i].Score, scores[i])
 				}
-				if found.Lexical[i].URL != testURL(0) || found.Lexical[i].Score != 2 { // the page with both terms
+				if found.Lexical[i].URL != storetest.SiteURL(0) || found.Lexical[i].Score != 2 { // the page with both terms
 					t.Errorf("place %d is %s with %v", i, found.Lexical[i].URL, found.Lexical[i].Score)
 				}
 			}
@@ -285,22 +286,22 @@ func TestStale(t *testing.T) {
 	ctx := t.Context()
 	s := open(t, t.TempDir(), Options{Keep: 1})
 	defer closeStore(t, s)
-	if err := publishRevision(ctx, s, 0, func(string) {}); err != nil {
+	if err := publishRevision(ctx, s, 0); err != nil {
 		t.Fatal(err)
 	}
 	old := mustReader(t, s)
 	for revision := 1; revision <= 2; revision++ {
-		if shown, err := revisionShown(ctx, old); err != nil || shown != 0 {
+		if shown, err := storetest.RevisionShown(ctx, old); err != nil || shown != 0 {
 			t.Fatalf("revision %d is shown: %v", shown, err) // the one before the live one is kept
 		}
-		if err := publishRevision(ctx, s, revision, func(string) {}); err != nil {
+		if err := publishRevision(ctx, s, revision); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, candidates := revisionShown(ctx, old)
-	_, page := old.Page(ctx, "docs", testURL(1))
+	_, candidates := storetest.RevisionShown(ctx, old)
+	_, page := old.Page(ctx, "docs", storetest.SiteURL(1))
 	_, pages := old.Pages(ctx, "docs", "", "", 9)
-	_, chunks := old.Chunks(ctx, "docs", testURL(1), 0, 9)
+	_, chunks := old.Chunks(ctx, "docs", storetest.SiteURL(1), 0, 9)
 	_, sources := old.Sources(ctx)
 	for name, err := range map[string]error{"candidates": candidates, "page": page, "pages": pages, "chunks": chunks, "sources": sources} {
 		if !errors.Is(err, search.ErrStale) {
@@ -312,7 +313,7 @@ func TestStale(t *testing.T) {
 func TestCloseLeavesNothing(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	s := open(t, t.TempDir(), Options{})
-	if err := publishRevision(t.Context(), s, 0, func(string) {}); err != nil {
+	if err := publishRevision(t.Context(), s, 0); err != nil {
 		t.Fatal(err)
 	}
 	closeStore(t, s)

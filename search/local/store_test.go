@@ -37,7 +37,7 @@ func TestOddDirectories(t *testing.T) {
 	for _, dir := range []string{"a b?c=d#e%20f&mode=memory", "päth/new/deep", "."} {
 		for revision := range 2 { // made, then found again
 			s := open(t, dir, Options{})
-			if err := publishRevision(t.Context(), s, revision, func(string) {}); err != nil {
+			if err := publishRevision(t.Context(), s, revision); err != nil {
 				t.Fatal(err)
 			}
 			closeStore(t, s)
@@ -46,7 +46,7 @@ func TestOddDirectories(t *testing.T) {
 			t.Error(err)
 		}
 		s := open(t, dir, Options{})
-		if shown, err := revisionShown(t.Context(), mustReader(t, s)); err != nil || shown != 1 {
+		if shown, err := storetest.RevisionShown(t.Context(), mustReader(t, s)); err != nil || shown != 1 {
 			t.Errorf("%s: revision %d is shown: %v", dir, shown, err)
 		}
 		closeStore(t, s)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/docseek/docseek"
 	"github.com/docseek/docseek/search"
+	"github.com/docseek/docseek/search/storetest"
 )
 
 // cluster is three nodes, each a process of the tests' own.
@@ -170,7 +171,7 @@ func testNodeDies(t *testing.T, c *cluster, killed int, needed bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Check(ctx, testURL(1), search.PageCheck{CheckedAt: time.Now()}); err != nil {
+	if err := w.Check(ctx, storetest.SiteURL(1), search.PageCheck{CheckedAt: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Finish(ctx, search.Run{Outcome: search.Unchanged}); err != nil {
@@ -196,7 +197,7 @@ func testNodeDies(t *testing.T, c *cluster, killed int, needed bool) {
 		o.ReadConsistency = consistency
 		r, err := c.open(t, (killed+1)%3, o).Reader(ctx)
 		if err == nil {
-			_, err = revisionShown(ctx, r)
+			_, err = storetest.RevisionShown(ctx, r)
 		}
 		if (err == nil) != want {
 			t.Errorf("reading %s with a node down: %v", consistency, err)
@@ -210,7 +211,7 @@ func testNodeDies(t *testing.T, c *cluster, killed int, needed bool) {
 	}
 	stop()
 	for node := range stores {
-		if shown, err := revisionShown(ctx, mustReader(t, c.open(t, node, anyReplica))); err != nil || shown != revision {
+		if shown, err := storetest.RevisionShown(ctx, mustReader(t, c.open(t, node, anyReplica))); err != nil || shown != revision {
 			t.Errorf("node %d: revision %d is shown, want %d: %v", node, shown, revision, err)
 		}
 	}
@@ -244,7 +245,7 @@ func testNodeRestarts(t *testing.T, c *cluster, killed int) {
 	}
 	<-restarted
 	stop()
-	if shown, err := revisionShown(ctx, mustReader(t, stores[killed])); err != nil || shown != 1 {
+	if shown, err := storetest.RevisionShown(ctx, mustReader(t, stores[killed])); err != nil || shown != 1 {
 		t.Errorf("revision %d is shown: %v", shown, err)
 	}
 }
@@ -263,7 +264,7 @@ func searchOn(t *testing.T, stores ...*Store) (stop func()) {
 					t.Errorf("store %d: %v", i, err)
 					return
 				}
-				shown, err := revisionShown(t.Context(), r)
+				shown, err := storetest.RevisionShown(t.Context(), r)
 				if errors.Is(err, search.ErrStale) { // runs here keep nothing for earlier readers
 					continue
 				}

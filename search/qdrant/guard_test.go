@@ -174,7 +174,7 @@ func TestSeenByAll(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, s := range servers {
-			shown, err := revisionShown(ctx, mustReader(t, s))
+			shown, err := storetest.RevisionShown(ctx, mustReader(t, s))
 			if errors.Is(err, search.ErrStale) { // these keep nothing for earlier readers
 				continue
 			}
@@ -184,7 +184,7 @@ func TestSeenByAll(t *testing.T) {
 		}
 		ahead += 2 * time.Second
 		for i, s := range servers {
-			if shown, err := revisionShown(ctx, mustReader(t, s)); err != nil || shown != revision {
+			if shown, err := storetest.RevisionShown(ctx, mustReader(t, s)); err != nil || shown != revision {
 				t.Errorf("server %d: revision %d is shown two seconds after %d was committed: %v", i, shown, revision, err)
 			}
 		}

@@ -3,7 +3,6 @@
 package qdrant
 
 import (
-	"bufio"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -13,16 +12,11 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
-	"math"
 	"math/big"
 	"math/rand/v2"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -37,158 +31,31 @@ import (
 	"github.com/docseek/docseek/search"
 	"github.com/docseek/docseek/search/lexical"
 	"github.com/docseek/docseek/search/local"
+	"github.com/docseek/docseek/search/storetest"
 )
 
 const (
-	childPrefix   = "DOCSEEK_TEST_CHILD_PREFIX"
-	childRevision = "DOCSEEK_TEST_CHILD_REVISION"
-	childPaced    = "DOCSEEK_TEST_CHILD_PACED" // wait for a line on stdin after each step
-
-	sitePages  = 5
-	siteChunks = 3
-	shortTerm  = 6 * time.Second
+	childPrefix = "DOCSEEK_TEST_CHILD_PREFIX"
+	shortTerm   = 6 * time.Second
 )
 
-// child publishes one revision of a site after the other and says what it does.
-func child() error {
-	ctx := context.Background()
-	revision, err := strconv.Atoi(os.Getenv(childRevision))
-	if err != nil {
-		return err
-	}
+// child publishes revisions of a site to the server that is named.
+func child(ctx context.Context) error {
 	s, err := Open(Options{URL: "http://" + os.Getenv("DOCSEEK_TEST_QDRANT"), Collection: os.Getenv(childPrefix), Term: shortTerm, Keep: time.Nanosecond})
 	if err != nil {
 		return err
 	}
-	for ; ; revision++ {
-		if err := publishRevision(ctx, s, revision, func(step string) {
-			fmt.Println(step, revision)
-			if os.Getenv(childPaced) != "" {
-				_, _ = fmt.Scanln()
-			}
-		}); err != nil {
-			return err
-		}
-	}
+	return storetest.Child(func(revision int, say func(step string)) error { return publishRevision(ctx, s, revision, say) })
 }
 
-// publishRevision writes every page of the site anew, with a page more in every
-// other revision, and without what it buffers standing in the way of a kill.
+// publishRevision publishes without what it buffers standing in the way of a kill.
 func publishRevision(ctx context.Context, s *Store, revision int, say func(step string)) error {
-	w, err := s.Begin(ctx, docseek.Source{Name: "docs"}, "model", true)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = w.Close() }()
-	say("begun")
-	pages := sitePages + revision%2
-	for i := range pages {
-		record, chunks := testPage(i, revision, siteChunks, 8)
-		if err := w.Put(ctx, record, chunks); err != nil {
-			return err
-		}
-		if err := w.(*writer).flush(ctx); err != nil {
-			return err
-		}
-		say("put")
-	}
-	if revision%2 == 0 {
-		if err := w.Remove(ctx, testURL(sitePages)); err != nil {
-			return err
-		}
-	}
-	say("committing")
-	want := search.Counts{Pages: pages, Chunks: pages * siteChunks, Embedded: pages * siteChunks}
-	if err := w.Commit(ctx, want, search.Run{Outcome: search.Published}); err != nil {
-		return err
-	}
-	say("committed")
-	return nil
+	return storetest.PublishRevision(ctx, s, revision, func(w search.Writer) error { return w.(*writer).flush(ctx) }, say)
 }
 
-func testURL(i int) string { return fmt.Sprintf("https://docs.test/p%d", i) }
-
-// testPage is a page whose chunks all hold term 1 and say their revision.
-func testPage(i, revision, chunks, dim int) (search.PageRecord, []search.Embedding) {
-	rng := rand.New(rand.NewPCG(uint64(i), uint64(revision)))
-	list := make([]search.Embedding, chunks)
-	for j := range list {
-		list[j] = search.Embedding{
-			Chunk: docseek.Chunk{
-				ID: fmt.Sprintf("%d-%d-%d", i, revision, j), URL: testURL(i), Ordinal: j,
-				Text: fmt.Sprintf("revision %d", revision),
-			},
-			Vector:   randomUnit(rng, dim),
-			TextHash: fmt.Sprintf("%064x", (i*1_000_000+revision)*1000+j),
-			Lexical:  lexical.Vector{Terms: []uint32{1, 10 + uint32(i)}, Weights: []float32{1, rng.Float32() + 0.1}},
-		}
-	}
-	return search.PageRecord{URL: testURL(i), Hash: strconv.Itoa(revision)}, list
-}
-
-func randomUnit(rng *rand.Rand, dim int) []float32 {
-	v := make([]float32, dim)
-	square := 0.0
-	for i := range v {
-		v[i] = float32(rng.NormFloat64())
-		square += float64(v[i]) * float64(v[i])
-	}
-	for i := range v {
-		v[i] = float32(float64(v[i]) / math.Sqrt(square))
-	}
-	return v
-}
-
-// revisionShown makes sure that a reader shows exactly one revision, and all of it.
-func revisionShown(ctx context.Context, r search.Reader) (int, error) {
-	found, err := r.Candidates(ctx, search.Request{
-		Vectors: map[string][]float32{"model": {1, 0, 0, 0, 0, 0, 0, 0}},
-		Lexical: lexical.Vector{Terms: []uint32{1}, Weights: []float32{1}}, Limit: 1000,
-	})
-	if err != nil {
-		return 0, err
-	}
-	shown := -1
-	for _, c := range append(slices.Clone(found.Lexical), found.Dense...) {
-		var revision int
-		if _, err := fmt.Sscanf(c.Text, "revision %d", &revision); err != nil {
-			return 0, err
-		}
-		if shown >= 0 && revision != shown {
-			return 0, fmt.Errorf("revisions %d and %d are shown together", shown, revision)
-		}
-		shown = revision
-	}
-	if shown < 0 {
-		return 0, errors.New("nothing is shown")
-	}
-	if want := (sitePages + shown%2) * siteChunks; len(found.Lexical) != want || len(found.Dense) != want {
-		return 0, fmt.Errorf("revision %d shows %d and %d chunks, want %d", shown, len(found.Lexical), len(found.Dense), want)
-	}
-	return shown, nil
-}
-
-func startChild(t *testing.T, prefix string, revision int, paced io.Reader) (*exec.Cmd, *bufio.Scanner) {
+func startChild(t *testing.T, prefix string, revision int, paced bool) *storetest.Process {
 	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), exe)
-	cmd.Env = append(os.Environ(), childPrefix+"="+prefix, fmt.Sprintf("%s=%d", childRevision, revision), "DOCSEEK_TEST_QDRANT="+serverAddress)
-	if paced != nil {
-		cmd.Env = append(cmd.Env, childPaced+"=1")
-		cmd.Stdin = paced
-	}
-	cmd.Stderr = logged{t}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	return cmd, bufio.NewScanner(out)
+	return storetest.Start(t, "", revision, 1000, paced, childPrefix+"="+prefix, "DOCSEEK_TEST_QDRANT="+serverAddress)
 }
 
 func mustReader(tb testing.TB, s *Store) search.Reader {
@@ -215,67 +82,20 @@ func prefixed(t *testing.T) Options {
 	return o
 }
 
-// TestKilled kills a process that publishes revision after revision, at random
-// points: what was live stays live and whole, and the next run takes the source
-// over and leaves nothing behind.
+// TestKilled kills processes at random points. The next run takes the source over
+// and leaves nothing behind.
 func TestKilled(t *testing.T) {
 	t.Parallel()
-	const kills = 6
-	ctx := t.Context()
 	o := prefixed(t)
 	s := open(t, o)
 	defer closeStore(t, s)
-	if err := publishRevision(ctx, s, 0, func(string) {}); err != nil {
+	if err := publishRevision(t.Context(), s, 0, func(string) {}); err != nil {
 		t.Fatal(err)
 	}
-	rng := rand.New(rand.NewPCG(1, 2))
-	revision := 0
-	for kill := range kills {
-		cmd, lines := startChild(t, o.Collection, revision+1, nil)
-		acknowledged, last := revision, ""
-		until := []string{"begun", "put", "committing", "committed"}[kill%4]
-		for n := 1 + rng.IntN(6); (n > 0 || last != until) && lines.Scan(); n-- {
-			last, _, _ = strings.Cut(lines.Text(), " ")
-			_, _ = fmt.Sscanf(lines.Text(), "committed %d", &acknowledged)
-		}
-		for range rng.IntN(1 << 21) { // somewhere within what the child does next
-			_ = rng.Uint64()
-		}
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		for lines.Scan() { // said before the signal came
-			_, _ = fmt.Sscanf(lines.Text(), "committed %d", &acknowledged)
-		}
-		_ = cmd.Wait()
-
-		other := open(t, o)
-		shown, err := revisionShown(ctx, mustReader(t, other))
-		if err != nil {
-			t.Fatalf("kill %d after %q: %v", kill, last, err)
-		}
-		if shown != acknowledged && shown != acknowledged+1 {
-			t.Fatalf("kill %d after %q: revision %d is shown, %d was acknowledged", kill, last, shown, acknowledged)
-		}
-		revision = shown
-		w, err := other.Begin(ctx, docseek.Source{Name: "docs"}, "model", false)
-		if err != nil {
-			t.Fatalf("kill %d after %q: %v", kill, last, err)
-		}
-		n := sitePages + shown%2
-		counts, err := w.Counts(ctx)
-		if want := (search.Counts{Pages: n, Chunks: n * siteChunks, Embedded: n * siteChunks}); err != nil || counts != want {
-			t.Fatalf("kill %d after %q: counts %+v, %v, want %+v", kill, last, counts, err, want)
-		}
-		if err := w.Finish(ctx, search.Run{Outcome: search.Unchanged}); err != nil {
-			t.Fatal(err)
-		}
-		checkPoints(t, other, "docs")
-		closeStore(t, other)
-	}
-	if revision == 0 {
-		t.Error("no revision came through")
-	}
+	storetest.Killed(t, 6,
+		func(revision int) *storetest.Process { return startChild(t, o.Collection, revision, false) },
+		func() search.Store { return open(t, o) },
+		func(s search.Store) { checkPoints(t, s.(*Store), "docs") })
 }
 
 // checkPoints makes sure that nothing is left that neither the live generation of
@@ -328,34 +148,33 @@ func TestStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	for round, until := range []string{"begun", "put", "committing"} {
-		stdin, pace := io.Pipe()
-		cmd, lines := startChild(t, o.Collection, 1000, stdin)
-		for lines.Scan() && !strings.HasPrefix(lines.Text(), until) {
-			if _, err := fmt.Fprintln(pace); err != nil {
+		p := startChild(t, o.Collection, 1000, true)
+		for step, ok := p.Step(); ok && step != until; step, ok = p.Step() {
+			if err := p.Go(); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		if err := p.Process.Signal(syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
 		revision := 2*round + 2
 		if err := publishRevision(ctx, s, revision, func(string) {}); err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(cmd.Process.Signal(syscall.SIGCONT), pace.Close()); err != nil {
+		if err := errors.Join(p.Process.Signal(syscall.SIGCONT), p.Free()); err != nil {
 			t.Fatal(err)
 		}
-		for lines.Scan() {
-			if strings.HasPrefix(lines.Text(), "committed") {
-				t.Errorf("stopped after %q: it went on to %q", until, lines.Text())
-				_ = cmd.Process.Kill()
+		for step, ok := p.Step(); ok; step, ok = p.Step() {
+			if step == "committed" {
+				t.Errorf("stopped after %q: it went on to %q", until, step)
+				_ = p.Process.Kill()
 			}
 		}
-		if err := cmd.Wait(); err == nil {
+		if err := p.Wait(); err == nil {
 			t.Errorf("stopped after %q: it did not notice", until)
 		}
 		other := open(t, o)
-		shown, err := revisionShown(ctx, mustReader(t, other))
+		shown, err := storetest.RevisionShown(ctx, mustReader(t, other))
 		if err != nil || shown != revision {
 			t.Errorf("stopped after %q: revision %d is shown, want %d: %v", until, shown, revision, err)
 		}
@@ -378,7 +197,7 @@ func TestLateWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	late := begun.(*writer)
-	page, chunks := testPage(1, 66, siteChunks, 8)
+	page, chunks := storetest.SitePage(1, 66, storetest.SiteChunks, 8)
 	it, err := late.pack(page, chunks)
 	if err != nil {
 		t.Fatal(err)
@@ -395,7 +214,7 @@ func TestLateWrites(t *testing.T) {
 			t.Errorf("commit: %v", err)
 		}
 		late.marked, late.written, late.places = map[string]bool{}, map[string]bool{}, nil
-		must := late.current(ofPages(testURL(1)), late.free)
+		must := late.current(ofPages(storetest.SiteURL(1)), late.free)
 		if err := errors.Join(
 			late.remote().send(ctx, late.set, it.embedded, alwaysAlive),
 			late.remote().send(ctx, s.meta(), []*qdrant.PointStruct{it.record}, alwaysAlive),
@@ -415,7 +234,7 @@ func TestLateWrites(t *testing.T) {
 		}); err != nil {
 			t.Error(err)
 		}
-		if shown, err := revisionShown(ctx, mustReader(t, s)); err != nil || shown != revision {
+		if shown, err := storetest.RevisionShown(ctx, mustReader(t, s)); err != nil || shown != revision {
 			t.Fatalf("revision %d is shown, want %d: %v", shown, revision, err)
 		}
 	}
@@ -564,7 +383,7 @@ func TestServerRestarts(t *testing.T) {
 		}
 		if puts++; puts == 2 {
 			own.stop()
-			if _, err := revisionShown(ctx, &reader{store: s, snapshot: s.current.Load().snapshot}); !errors.Is(err, ErrUnreachable) {
+			if _, err := storetest.RevisionShown(ctx, &reader{store: s, snapshot: s.current.Load().snapshot}); !errors.Is(err, ErrUnreachable) {
 				t.Errorf("the server is down: %v", err)
 			}
 			go func() { restarted <- own.start(ctx) }()
@@ -575,7 +394,7 @@ func TestServerRestarts(t *testing.T) {
 	if err := <-restarted; err != nil {
 		t.Fatal(err)
 	}
-	if shown, err := revisionShown(ctx, mustReader(t, s)); err != nil || shown != 2 {
+	if shown, err := storetest.RevisionShown(ctx, mustReader(t, s)); err != nil || shown != 2 {
 		t.Errorf("revision %d is shown: %v", shown, err)
 	}
 }
@@ -623,7 +442,7 @@ func TestServerStops(t *testing.T) {
 				}
 				soon, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 				defer cancel()
-				if _, err := revisionShown(soon, held); !errors.Is(err, ErrUnreachable) {
+				if _, err := storetest.RevisionShown(soon, held); !errors.Is(err, ErrUnreachable) {
 					t.Errorf("a search: %v", err)
 				}
 				s.current.Store(nil)
@@ -637,13 +456,13 @@ func TestServerStops(t *testing.T) {
 			if err := test.up(own); err != nil {
 				t.Fatal(err)
 			}
-			if shown, err := revisionShown(ctx, mustReader(t, s)); err != nil || shown != 0 {
+			if shown, err := storetest.RevisionShown(ctx, mustReader(t, s)); err != nil || shown != 0 {
 				t.Fatalf("the server is up again: revision %d is shown: %v", shown, err)
 			}
 			if err := publishRevision(ctx, s, 2, func(string) {}); err != nil {
 				t.Fatal(err)
 			}
-			if shown, err := revisionShown(ctx, mustReader(t, s)); err != nil || shown != 2 {
+			if shown, err := storetest.RevisionShown(ctx, mustReader(t, s)); err != nil || shown != 2 {
 				t.Errorf("revision %d is shown: %v", shown, err)
 			}
 			checkPoints(t, s, "docs")
@@ -775,7 +594,7 @@ func TestOtherProcessKnowsKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if shown, err := revisionShown(ctx, r); err != nil || shown != 0 {
+	if shown, err := storetest.RevisionShown(ctx, r); err != nil || shown != 0 {
 		t.Errorf("revision %d is shown: %v", shown, err)
 	}
 	for _, odd := range []string{"", "x", key + "1", strings.Repeat("k", 1000)} {
@@ -807,7 +626,11 @@ func TestRanksLikeLocal(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range pages {
-			record, list := testPage(i, 0, chunks, dim)
+			record, list := storetest.SitePage(i, 0, chunks, dim)
+			weigh := rand.New(rand.NewPCG(uint64(i), 5)) // so that no two score alike
+			for j := range list {
+				list[j].Lexical.Weights[1] = weigh.Float32() + 0.1
+			}
 			if err := w.Put(ctx, record, list); err != nil {
 				t.Fatal(err)
 			}
@@ -819,7 +642,7 @@ func TestRanksLikeLocal(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 20 {
 		request := search.Request{
-			Vectors: map[string][]float32{"model": randomUnit(rng, dim)},
+			Vectors: map[string][]float32{"model": storetest.Direction(rng, dim)},
 			Lexical: lexical.Vector{Terms: []uint32{1, 10 + rng.Uint32N(pages/2), 10 + pages/2 + rng.Uint32N(pages/2)}, Weights: []float32{0.1, 3, 2}},
 			Limit:   50,
 		}

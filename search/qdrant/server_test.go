@@ -33,8 +33,8 @@ var made atomic.Int64
 // killed.
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
-		if os.Getenv(childPrefix) != "" {
-			fmt.Fprintln(os.Stderr, child())
+		if storetest.IsChild() {
+			fmt.Fprintln(os.Stderr, child(context.Background()))
 			return 1
 		}
 		serverAddress = os.Getenv("DOCSEEK_TEST_QDRANT")

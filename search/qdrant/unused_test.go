@@ -11,6 +11,7 @@ import (
 
 	"github.com/docseek/docseek"
 	"github.com/docseek/docseek/search"
+	"github.com/docseek/docseek/search/storetest"
 )
 
 // publishAs publishes a source of two pages whose chunks a model has embedded.
@@ -21,12 +22,12 @@ func publishAs(ctx context.Context, s *Store, source, model string, revision int
 	}
 	defer func() { _ = w.Close() }()
 	for i := range 2 {
-		record, chunks := testPage(i, revision, siteChunks, 8)
+		record, chunks := storetest.SitePage(i, revision, storetest.SiteChunks, 8)
 		if err := w.Put(ctx, record, chunks); err != nil {
 			return err
 		}
 	}
-	return w.Commit(ctx, search.Counts{Pages: 2, Chunks: 2 * siteChunks, Embedded: 2 * siteChunks}, search.Run{Outcome: search.Published})
+	return w.Commit(ctx, search.Counts{Pages: 2, Chunks: 2 * storetest.SiteChunks, Embedded: 2 * storetest.SiteChunks}, search.Run{Outcome: search.Published})
 }
 
 // denseFound is how many chunks a model's vectors find.
@@ -69,7 +70,7 @@ func TestUnusedDropped(t *testing.T) {
 	if _, err := s.Rollback(ctx, "docs"); err != nil {
 		t.Fatal(err)
 	}
-	if n := denseFound(t, s, "old"); n != 2*siteChunks {
+	if n := denseFound(t, s, "old"); n != 2*storetest.SiteChunks {
 		t.Errorf("%d chunks are found after going back", n)
 	}
 	publish("docs", "new", 2)
@@ -104,7 +105,7 @@ func TestUnusedDropped(t *testing.T) {
 	if rec, err := s.retireUnused(ctx, seen); err != nil || slices.ContainsFunc(rec.Sets, func(s set) bool { return s.Retired }) {
 		t.Fatalf("sets are %+v, %v", rec.Sets, err)
 	}
-	if n := denseFound(t, s, "old"); n != 2*siteChunks {
+	if n := denseFound(t, s, "old"); n != 2*storetest.SiteChunks {
 		t.Errorf("%d chunks of the other source are found", n)
 	}
 
@@ -122,7 +123,7 @@ func TestUnusedDropped(t *testing.T) {
 	if err := s.remote.DeleteCollection(ctx, old); err == nil {
 		t.Error("there was something to drop")
 	}
-	if n := denseFound(t, s, "old"); n != 2*siteChunks {
+	if n := denseFound(t, s, "old"); n != 2*storetest.SiteChunks {
 		t.Errorf("%d chunks are found by the old model", n)
 	}
 	if !hasCollection(t, s, old+"_2") || hasCollection(t, s, old) {
@@ -130,7 +131,7 @@ func TestUnusedDropped(t *testing.T) {
 	}
 	another := open(t, s.options)
 	defer closeStore(t, another)
-	if n := denseFound(t, another, "old"); n != 2*siteChunks {
+	if n := denseFound(t, another, "old"); n != 2*storetest.SiteChunks {
 		t.Errorf("another process finds %d chunks", n)
 	}
 }

@@ -53,10 +53,10 @@ func NewCorpus(dim int) *Corpus {
 		c.words = append(c.words, word.String()+[]string{"", "n", "r", "x"}[rng.IntN(4)])
 	}
 	for range corpusTopics {
-		c.topics = append(c.topics, direction(rng, dim))
+		c.topics = append(c.topics, Direction(rng, dim))
 	}
 	for range corpusLatent {
-		c.latents = append(c.latents, direction(rng, dim))
+		c.latents = append(c.latents, Direction(rng, dim))
 	}
 	return c
 }
@@ -72,12 +72,12 @@ func (c *Corpus) near(rng *rand.Rand, topic int) []float32 {
 	for _, latent := range c.latents {
 		add(latent, corpusSpread/math.Sqrt(corpusLatent)*rng.NormFloat64())
 	}
-	add(direction(rng, len(v)), corpusNoise)
+	add(Direction(rng, len(v)), corpusNoise)
 	return scale(v)
 }
 
-// direction is a random unit vector.
-func direction(rng *rand.Rand, dim int) []float32 {
+// Direction is a random unit vector.
+func Direction(rng *rand.Rand, dim int) []float32 {
 	v := make([]float32, dim)
 	for i := range v {
 		v[i] = float32(rng.NormFloat64())

@@ -108,7 +108,7 @@ func seed(parts ...any) *rand.Rand {
 	return rand.New(rand.NewChaCha8(sum)) //nolint:gosec // test data has to be the same each time
 }
 
-func unit(rng *rand.Rand) []float32 { return direction(rng, dim) }
+func unit(rng *rand.Rand) []float32 { return Direction(rng, dim) }
 
 func (c content) record() search.PageRecord {
 	return search.PageRecord{
