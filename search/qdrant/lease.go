@@ -21,7 +21,7 @@ const (
 	beats, looks, shortLooks = 30, 20, 75
 )
 
-var errTaken = errors.New("another process has taken the source over: this run was not heard of for too long")
+var errTaken = errors.New("another run may have taken the source over: this one could not renew its hold for too long; see whether the Qdrant server is up and has time")
 
 // lease is the right to run a source: a point that its holder rewrites every
 // beat. A contender that has seen it unchanged for the whole term, by its own

@@ -36,7 +36,7 @@ import (
 
 const (
 	childPrefix = "DOCSEEK_TEST_CHILD_PREFIX"
-	shortTerm   = 6 * time.Second
+	shortTerm   = 10 * time.Second
 )
 
 // child publishes revisions of a site to the server that is named.
@@ -92,7 +92,7 @@ func TestKilled(t *testing.T) {
 	if err := publishRevision(t.Context(), s, 0, func(string) {}); err != nil {
 		t.Fatal(err)
 	}
-	storetest.Killed(t, 6,
+	storetest.Killed(t, 4,
 		func(revision int) *storetest.Process { return startChild(t, o.Collection, revision, false) },
 		func() search.Store { return open(t, o) },
 		func(s search.Store) { checkPoints(t, s.(*Store), "docs") })
