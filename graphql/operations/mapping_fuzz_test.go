@@ -91,3 +91,31 @@ func FuzzResult(f *testing.F) {
 		}
 	})
 }
+
+// Whatever the query and the sample are, a draft that is written can be read.
+func FuzzDraft(f *testing.F) {
+	f.Add(`query Order($id: ID!, $sort: [[Sort]!]! = [[NEWEST]]) { order(id: $id) { number: id lines { nodes { title } } ...F } } fragment F on Order { meta note }`,
+		`{"data":{"order":{"number":1,"lines":{"nodes":[{"title":"a: # b"}]},"meta":{"":[[null]],"e-f":{"'\"\\":1e5},"on":[[],{}]}}}}`)
+	f.Add(`mutation Cancel { cancel(id: "a\"b # c") { userErrors { message } } }`, `{"cancel":{"userErrors":[]}}`)
+	f.Add(`query A { find(id: 1) { __typename ... on Rejection { code } } } # b`, ``)
+	known := schema(f, shopSchema)
+	f.Fuzz(func(t *testing.T, query, sample string) {
+		for _, s := range []*graphql.Schema{known, nil} {
+			o := operations.DraftOptions{Query: query, Sample: []byte(sample), Schema: s}
+			file, notes, err := operations.Draft(o)
+			if err != nil {
+				if strings.Contains(err.Error(), "what was written") {
+					t.Error(err)
+				}
+				continue
+			}
+			again, _, err := operations.Draft(o)
+			if err != nil || string(again) != string(file) {
+				t.Errorf("the second time it is another: %v", err)
+			}
+			if s != nil && sample == "" && strings.Contains(strings.Join(notes, ""), "sample says") {
+				t.Errorf("notes on no sample: %v", notes)
+			}
+		}
+	})
+}
