@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,7 +48,7 @@ func goldens(t *testing.T, folder string, become func(*testing.T, []txtar.File) 
 			}
 			got := become(t, files)
 			if *update {
-				archive.Files = append(files, got...)
+				archive.Files = slices.Concat(files, got)
 				if err := os.WriteFile(path, txtar.Format(archive), 0o600); err != nil {
 					t.Fatal(err)
 				}
