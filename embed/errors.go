@@ -45,6 +45,10 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
+// Unreachable reports whether the other side cannot be had now, rather than
+// having refused: it gives no answer, or one to come again.
+func (e *Error) Unreachable() bool { return e.Temporary || e.Status == 0 }
+
 // TextError is a text that the model gives no vector of, whatever stands beside it.
 type TextError struct {
 	// Index is the text's place in the call.

@@ -8,22 +8,43 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// gate is what every request for passages passes: the bound per minute, and the
+// gate is what every request for passages passes: the bounds per minute, and the
 // pause that the other side asked one of them for, which holds for all.
 type gate struct {
-	limiter *rate.Limiter
-	mu      sync.Mutex
-	closed  time.Time // until when
+	requests, tokens *rate.Limiter
+
+	mu     sync.Mutex
+	closed time.Time // until when
 }
 
-// pass waits until a request may go out.
-func (g *gate) pass(ctx context.Context) error {
+func newGate(requestsPerMinute, tokensPerMinute int) *gate {
+	return &gate{requests: perMinute(requestsPerMinute), tokens: perMinute(tokensPerMinute)}
+}
+
+// perMinute lets n through per minute, evenly: what has not been used is lost,
+// but for a second's worth. 0 lets all through.
+func perMinute(n int) *rate.Limiter {
+	if n <= 0 {
+		return rate.NewLimiter(rate.Inf, 1)
+	}
+	return rate.NewLimiter(rate.Limit(float64(n)/60), max(1, n/60))
+}
+
+// pass waits until a request with so many tokens may go out.
+func (g *gate) pass(ctx context.Context, tokens int) error {
+	for tokens > 0 && g.tokens.Limit() != rate.Inf {
+		share := min(tokens, g.tokens.Burst())
+		if err := g.tokens.WaitN(ctx, share); err != nil {
+			return err
+		}
+		tokens -= share
+	}
 	for {
 		g.mu.Lock()
 		wait := time.Until(g.closed)
 		g.mu.Unlock()
 		if wait <= 0 {
-			return g.limiter.Wait(ctx)
+			return g.requests.Wait(ctx)
 		}
 		timer := time.NewTimer(wait)
 		select {

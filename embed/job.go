@@ -101,10 +101,22 @@ func (j *job) embed(ctx context.Context, batch []int) error {
 	for n, i := range batch {
 		texts[n] = j.texts[i]
 	}
+	tokens := 0
+	for _, text := range texts {
+		tokens += estimateTokens(text)
+	}
+	// The first wait for the bounds per minute costs no patience: it is no failure.
+	if err := j.s.gate.pass(ctx, tokens); err != nil {
+		return err
+	}
+	again := false
 	vectors, err := retry(ctx, j.s.o, j.s.o.Patience, func() ([][]float32, error) {
-		if err := j.s.gate.pass(ctx); err != nil {
-			return nil, err
+		if again {
+			if err := j.s.gate.pass(ctx, tokens); err != nil {
+				return nil, err
+			}
 		}
+		again = true
 		vectors, err := j.s.once(ctx, texts, Passage)
 		if refusal, ok := errors.AsType[*Error](err); ok && refusal.Temporary && refusal.RetryAfter > 0 {
 			j.s.gate.pause(refusal.RetryAfter)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/time/rate"
 )
 
 // OpenPatience is how long Open waits for a server that is busy.
@@ -31,8 +30,9 @@ type Options struct {
 	Patience time.Duration
 	// QueryPatience is that bound for a query, which somebody waits for; 0 means 10 s.
 	QueryPatience time.Duration
-	// RequestsPerMinute bounds the requests for passages; 0 means no bound.
-	RequestsPerMinute int
+	// RequestsPerMinute and TokensPerMinute bound the requests for passages, evenly
+	// over the minute; 0 means no bound. Tokens are estimated, rather too many.
+	RequestsPerMinute, TokensPerMinute int
 	// Cache keeps the passages' vectors; nil means none.
 	Cache Cache
 	// Log gets retries and failures of the cache; nil means nowhere.
@@ -54,7 +54,7 @@ type Cache interface {
 type Service struct {
 	embedder Embedder
 	o        Options
-	gate     gate
+	gate     *gate
 	// batch is the most texts of a batch: at first Options.BatchTexts, and less
 	// once the model was seen to take less.
 	batch atomic.Int64
@@ -67,11 +67,7 @@ type Service struct {
 // NewService returns a service around an embedder.
 func NewService(e Embedder, o Options) *Service {
 	o = o.withDefaults()
-	limit := rate.Inf
-	if o.RequestsPerMinute > 0 {
-		limit = rate.Limit(float64(o.RequestsPerMinute) / 60)
-	}
-	s := &Service{embedder: e, o: o, gate: gate{limiter: rate.NewLimiter(limit, 1)}}
+	s := &Service{embedder: e, o: o, gate: newGate(o.RequestsPerMinute, o.TokensPerMinute)}
 	s.batch.Store(int64(o.BatchTexts))
 	return s
 }

@@ -121,13 +121,19 @@ func (p *parts) embedder(ctx context.Context, cache embed.Cache) (*embed.Service
 		}
 		return embed.NewService(local, o), nil
 	}
-	o.Concurrency = apiConcurrency
+	o.Concurrency, o.RequestsPerMinute, o.TokensPerMinute = apiConcurrency, c.RequestsPerMinute, c.TokensPerMinute
 	return embed.Open(ctx, func(ctx context.Context) (embed.Embedder, error) {
-		return openai.Open(ctx, openai.Options{
-			BaseURL: c.BaseURL, APIKey: c.APIKey.Reveal(), Model: c.Model, Dimensions: c.Dimensions,
-			QueryPrefix: c.QueryPrefix, PassagePrefix: c.PassagePrefix,
-		})
+		return openai.Open(ctx, apiOptions(c))
 	}, o)
+}
+
+// apiOptions say which API embeds.
+func apiOptions(c config.Embedder) openai.Options {
+	return openai.Options{
+		BaseURL: c.BaseURL, APIKey: c.APIKey.Reveal(), Model: c.Model, Dimensions: c.Dimensions,
+		QueryPrefix: c.QueryPrefix, PassagePrefix: c.PassagePrefix,
+		QueryInputType: c.QueryInputType, PassageInputType: c.PassageInputType,
+	}
 }
 
 // apiConcurrency is how many requests an embedding API gets at once.

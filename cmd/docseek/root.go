@@ -119,7 +119,7 @@ func exitCode(err error) int {
 		return exitLocked
 	case errors.As(err, &refused):
 		return exitRefused
-	case errors.Is(err, crawler.ErrUnreachable), errors.Is(err, qdrant.ErrUnreachable), errors.As(err, &model) && (model.Temporary || model.Status == 0),
+	case errors.Is(err, crawler.ErrUnreachable), errors.Is(err, qdrant.ErrUnreachable), errors.As(err, &model) && model.Unreachable(),
 		errors.As(err, &call) && call.Kind == execute.Unreachable, errors.As(err, &address):
 		return exitUnreachable
 	default:

@@ -8,6 +8,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,6 +51,11 @@ type Options struct {
 	// QueryPrefix and PassagePrefix stand before every text of their kind; nil
 	// means what the model's authors tell to (see Prefixes).
 	QueryPrefix, PassagePrefix *string
+	// QueryInputType and PassageInputType tell the API what a text is, for models
+	// that want to know ("query" and "document"; the field is input_type, Jina's
+	// is task). Empty sends nothing; nil means what the API or model is known to
+	// want.
+	QueryInputType, PassageInputType *string
 	// Timeout bounds one request, its answer included; 0 means DefaultTimeout.
 	Timeout time.Duration
 	// Transport carries the requests; nil means the proxy and certificates of
@@ -62,6 +68,7 @@ type Model struct {
 	client      *api.Client
 	where       string // "NAME at URL"
 	o           Options
+	dialect     dialect
 	served      string // the model's name in the answers
 	dimension   int
 	fingerprint string
@@ -80,25 +87,51 @@ func Open(ctx context.Context, o Options) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedder openai: %w", err)
 	}
-	vectors, served, err := m.ask(ctx, []string{probe}, embed.Query)
+	vectors, served, err := m.probe(ctx)
 	if err != nil {
 		return nil, err
 	}
 	m.served, m.dimension = served, len(vectors[0])
 	if o.Dimensions > 0 && m.dimension != o.Dimensions {
-		return nil, &embed.Error{
-			Op:   "open " + m.where,
-			Err:  fmt.Errorf("its vectors have %d dimensions where %d were asked for", m.dimension, o.Dimensions),
-			Hint: fmt.Sprintf("set dimensions to %d, or leave it out: this model or server does not shorten vectors", m.dimension),
+		return nil, fmt.Errorf("open %s: its vectors have %d dimensions where %d were asked for"+
+			" (set dimensions to %d, or leave it out: this model or server does not shorten vectors)",
+			m.where, m.dimension, o.Dimensions, m.dimension)
+	}
+	m.fingerprint = m.name()
+	return m, nil
+}
+
+// probe asks for the first vector, in the format that the API takes.
+func (m *Model) probe(ctx context.Context) (vectors [][]float32, served string, err error) {
+	for _, format := range []string{m.dialect.format, formatBase64, ""} {
+		m.dialect.format = format
+		vectors, served, err = m.ask(ctx, []string{probe}, embed.Query)
+		refusal, ok := errors.AsType[*embed.Error](err)
+		if !ok || refusal.Temporary || !strings.Contains(refusal.Err.Error(), fieldFormat) {
+			break
 		}
 	}
-	m.fingerprint = "model=" + url.QueryEscape(o.Model)
-	if served != "" && served != o.Model {
-		m.fingerprint += ";served=" + url.QueryEscape(served)
+	return vectors, served, err
+}
+
+// name makes the fingerprint. Input types are left out where none are sent.
+func (m *Model) name() string {
+	var b strings.Builder
+	part := func(key, value string) { fmt.Fprintf(&b, ";%s=%s", key, url.QueryEscape(value)) }
+	b.WriteString("model=" + url.QueryEscape(m.o.Model))
+	if m.served != "" && m.served != m.o.Model {
+		part("served", m.served)
 	}
-	m.fingerprint += fmt.Sprintf(";provider=openai;dimension=%d;normalisation=l2;query_prefix=%s;passage_prefix=%s",
-		m.dimension, url.QueryEscape(*m.o.QueryPrefix), url.QueryEscape(*m.o.PassagePrefix))
-	return m, nil
+	part("provider", "openai")
+	part("dimension", strconv.Itoa(m.dimension))
+	part("normalisation", "l2")
+	part("query_prefix", *m.o.QueryPrefix)
+	part("passage_prefix", *m.o.PassagePrefix)
+	if m.dialect.query != "" || m.dialect.passage != "" {
+		part("query_"+m.dialect.inputType, m.dialect.query)
+		part("passage_"+m.dialect.inputType, m.dialect.passage)
+	}
+	return b.String()
 }
 
 func configure(o Options) (*Model, error) {
@@ -129,6 +162,14 @@ func configure(o Options) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("base_url: %w", err)
 	}
+	d := dialectOf(hostname(base), o.Model)
+	if o.QueryInputType != nil {
+		d.query = *o.QueryInputType
+	}
+	if o.PassageInputType != nil {
+		d.passage = *o.PassageInputType
+	}
+	d.inputType = cmp.Or(d.inputType, fieldInputType)
 	config := api.DefaultConfig(o.APIKey)
 	if version != "" {
 		config = api.DefaultAzureConfig(o.APIKey, base)
@@ -140,7 +181,7 @@ func configure(o Options) (*Model, error) {
 		Timeout:   o.Timeout,
 		Transport: &transport{next: roundTripper(o.Transport)},
 	}
-	return &Model{client: api.NewClientWithConfig(config), where: o.Model + " at " + base, o: o}, nil
+	return &Model{client: api.NewClientWithConfig(config), where: o.Model + " at " + base, o: o, dialect: d}, nil
 }
 
 func roundTripper(given http.RoundTripper) http.RoundTripper {
@@ -154,6 +195,14 @@ func roundTripper(given http.RoundTripper) http.RoundTripper {
 	own := std.Clone()
 	own.MaxIdleConnsPerHost = 16 // all requests go to one host
 	return own
+}
+
+func hostname(base string) string {
+	u, err := url.Parse(base)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
 }
 
 // parseBase takes a base URL apart into the address and Azure's api-version.
@@ -178,7 +227,7 @@ func parseBase(raw string) (base, version string, err error) {
 }
 
 // Fingerprint names the model, as asked for and as the API calls it in its
-// answers, the dimension and both prefixes.
+// answers, the dimension, both prefixes and, where they are sent, both input types.
 func (m *Model) Fingerprint() string { return m.fingerprint }
 
 // Dimension is the length of the model's vectors.
@@ -212,9 +261,21 @@ func (m *Model) broken(format string, args ...any) error {
 // ask makes one request and puts the vectors into the order of the texts. It
 // also returns what the API calls the model.
 func (m *Model) ask(ctx context.Context, texts []string, kind embed.Kind) (vectors [][]float32, served string, err error) {
-	prefix := *m.o.PassagePrefix
+	prefix, inputType := *m.o.PassagePrefix, m.dialect.passage
 	if kind == embed.Query {
-		prefix = *m.o.QueryPrefix
+		prefix, inputType = *m.o.QueryPrefix, m.dialect.query
+	}
+	// What the client knows of a request goes in here too, where it leaves the
+	// answer alone: with base64 it would read strings.
+	more := map[string]any{}
+	if m.dialect.format != "" {
+		more[fieldFormat] = m.dialect.format
+	}
+	if m.o.Dimensions > 0 {
+		more[m.dialect.dimensions] = m.o.Dimensions
+	}
+	if inputType != "" {
+		more[m.dialect.inputType] = inputType
 	}
 	input := texts
 	if prefix != "" {
@@ -225,10 +286,7 @@ func (m *Model) ask(ctx context.Context, texts []string, kind embed.Kind) (vecto
 	}
 	got := answer{texts: len(texts)}
 	response, err := m.client.CreateEmbeddings(withAnswer(ctx, &got), api.EmbeddingRequestStrings{
-		Input:          input,
-		Model:          api.EmbeddingModel(m.o.Model),
-		EncodingFormat: api.EmbeddingEncodingFormatFloat,
-		Dimensions:     m.o.Dimensions,
+		Input: input, Model: api.EmbeddingModel(m.o.Model), ExtraBody: more,
 	})
 	if err != nil {
 		return nil, "", m.refusal(ctx, &got, err)

@@ -139,6 +139,8 @@ func (m *Model) judge(e *embed.Error, a *answer) {
 		e.Temporary = true
 	case status >= 500:
 		e.Temporary = status != http.StatusNotImplemented && status != http.StatusHTTPVersionNotSupported
+	case strings.Contains(a.refusal.message, m.dialect.inputType):
+		e.Hint = "set query_input_type and passage_input_type to what the model takes, or to nothing"
 	default:
 		e.Hint = "check model and dimensions"
 	}

@@ -164,9 +164,27 @@ func readVector(raw json.RawMessage) ([]float32, error) {
 	if len(coded)%4 != 0 {
 		return nil, fmt.Errorf("a base64 vector has %d bytes, which is not a whole number of 32-bit floats", len(coded))
 	}
-	vector := make([]float32, len(coded)/4)
-	for i := range vector {
-		vector[i] = math.Float32frombits(binary.LittleEndian.Uint32(coded[4*i:]))
+	vector := floats(coded, binary.LittleEndian)
+	if !plausible(vector) && plausible(floats(coded, binary.BigEndian)) {
+		return nil, errors.New("a base64 vector has its bytes in big-endian order, where little-endian is due")
 	}
 	return vector, nil
+}
+
+func floats(coded []byte, order binary.ByteOrder) []float32 {
+	vector := make([]float32, len(coded)/4)
+	for i := range vector {
+		vector[i] = math.Float32frombits(order.Uint32(coded[4*i:]))
+	}
+	return vector
+}
+
+// plausible tells the length of a model's vector from that of floats whose bytes
+// were read in the wrong order: those are of any size between 1e-38 and 1e38.
+func plausible(vector []float32) bool {
+	var sum float64
+	for _, x := range vector {
+		sum += float64(x) * float64(x)
+	}
+	return sum > 1e-12 && sum < 1e12
 }

@@ -53,8 +53,16 @@ type Embedder struct {
 	// that were trained so; nil means what is known of the model.
 	QueryPrefix   *string `yaml:"query_prefix,omitempty" env:"QUERY_PREFIX"`
 	PassagePrefix *string `yaml:"passage_prefix,omitempty" env:"PASSAGE_PREFIX"`
+	// QueryInputType and PassageInputType tell an API what a text is, where it
+	// wants to know; nil means what is known of the API and model, empty sends none.
+	QueryInputType   *string `yaml:"query_input_type,omitempty" env:"QUERY_INPUT_TYPE"`
+	PassageInputType *string `yaml:"passage_input_type,omitempty" env:"PASSAGE_INPUT_TYPE"`
 	// Batch is the most texts in one request; 0 leaves it to the provider's room.
 	Batch int `yaml:"batch,omitempty" env:"BATCH"`
+	// RequestsPerMinute and TokensPerMinute bound what an API is asked for while
+	// pages are embedded; 0 means no bound. Queries do not count.
+	RequestsPerMinute int `yaml:"requests_per_minute,omitempty" env:"REQUESTS_PER_MINUTE"`
+	TokensPerMinute   int `yaml:"tokens_per_minute,omitempty" env:"TOKENS_PER_MINUTE"`
 }
 
 // Reranker is an API that reads query and passage together.

@@ -309,13 +309,18 @@ func FuzzParse(f *testing.F) {
 
 func TestModelInAFolder(t *testing.T) {
 	for text, want := range map[string]string{
-		"embedder: {provider: model, path: /models/bge}":                                          "",
-		"embedder: {provider: model, path: /models/bge, precision: f32, query_prefix: 'query: '}": "",
-		"embedder: {provider: model}":                                                             "embedder.path: is missing",
-		"embedder: {provider: model, path: /models/bge, precision: f16}":                          `embedder.precision: must be int8 or f32 (got "f16")`,
-		"embedder: {provider: model, path: /models/bge, model: bge}":                              "write provider: openai",
-		"embedder: {provider: builtin, path: /models/bge}":                                        "write provider: model",
-		"embedder: {provider: openai, model: m, precision: int8}":                                 "write provider: model",
+		"embedder: {provider: model, path: /models/bge}":                                                                      "",
+		"embedder: {provider: model, path: /models/bge, precision: f32, query_prefix: 'query: '}":                             "",
+		"embedder: {provider: model}":                                                                                         "embedder.path: is missing",
+		"embedder: {provider: model, path: /models/bge, precision: f16}":                                                      `embedder.precision: must be int8 or f32 (got "f16")`,
+		"embedder: {provider: model, path: /models/bge, model: bge}":                                                          "write provider: openai",
+		"embedder: {provider: builtin, path: /models/bge}":                                                                    "write provider: model",
+		"embedder: {provider: builtin, query_input_type: query}":                                                              "builtin has one model",
+		"embedder: {provider: builtin, tokens_per_minute: 1}":                                                                 "builtin has one model",
+		"embedder: {provider: openai, model: m, requests_per_minute: -1}":                                                     "embedder.requests_per_minute: must not be negative (got -1)",
+		"embedder: {provider: openai, model: m, tokens_per_minute: -1}":                                                       "embedder.tokens_per_minute: must not be negative (got -1)",
+		"embedder: {provider: openai, model: m, query_input_type: '', passage_input_type: passage, requests_per_minute: 300}": "",
+		"embedder: {provider: openai, model: m, precision: int8}":                                                             "write provider: model",
 	} {
 		_, err := config.Parse("c.yaml", []byte(text), nil)
 		if want == "" {

@@ -193,11 +193,11 @@ func (v *validator) embedder(e Embedder) {
 			v.fault("embedder.path", "is missing: the folder with config.json, model.safetensors and tokenizer.json")
 		}
 		v.oneOf("embedder.precision", cmp.Or(e.Precision, "int8"), "int8", "f32")
-		if e.Model != "" || e.BaseURL != "" || e.APIKey != "" || e.Dimensions != 0 {
-			v.fault("embedder.provider", "model, base_url, api_key and dimensions are for an API: write provider: openai")
+		if e.ofAPI() {
+			v.fault("embedder.provider", "model, base_url, api_key, dimensions, input types and bounds per minute are for an API: write provider: openai")
 		}
 	case Builtin:
-		if e.Model != "" || e.BaseURL != "" || e.APIKey != "" || e.Dimensions != 0 || e.QueryPrefix != nil || e.PassagePrefix != nil {
+		if e.ofAPI() || e.QueryPrefix != nil || e.PassagePrefix != nil {
 			v.fault("embedder.provider", "builtin has one model and takes no other setting; for an API write provider: openai")
 		}
 	case OpenAI:
@@ -215,6 +215,18 @@ func (v *validator) embedder(e Embedder) {
 	if e.Batch < 0 || e.Batch > 2048 {
 		v.fault("embedder.batch", "must be 0 to 2048 (got %d)", e.Batch)
 	}
+	if e.RequestsPerMinute < 0 {
+		v.fault("embedder.requests_per_minute", "must not be negative (got %d)", e.RequestsPerMinute)
+	}
+	if e.TokensPerMinute < 0 {
+		v.fault("embedder.tokens_per_minute", "must not be negative (got %d)", e.TokensPerMinute)
+	}
+}
+
+// ofAPI reports whether something is set that only an API has.
+func (e Embedder) ofAPI() bool {
+	return e.Model != "" || e.BaseURL != "" || e.APIKey != "" || e.Dimensions != 0 ||
+		e.QueryInputType != nil || e.PassageInputType != nil || e.RequestsPerMinute != 0 || e.TokensPerMinute != 0
 }
 
 func (v *validator) reranker(r Reranker) {
