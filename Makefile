@@ -69,6 +69,7 @@ chromium: ## The web page in a real browser, which is installed if need be
 .PHONY: conformance
 conformance: build ## The official MCP clients and conformance suite against the binary
 	scripts/conformance/binary.sh ./docseek
+	scripts/conformance/requirements.sh
 
 .PHONY: qdrant
 qdrant: ## The store on real Qdrant servers, the oldest supported and the newest

@@ -319,6 +319,11 @@ func serveLibrary(where string) error {
 	if err != nil {
 		return err
 	}
+	if os.Getenv(fixtureEnv) != "" {
+		if err := s.addFixtures(); err != nil {
+			return err
+		}
+	}
 	if where == "stdio" {
 		return s.ServeStdio(context.Background(), os.Stdin, os.Stdout)
 	}
