@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/docseek/docseek/graphql/execute"
 	"github.com/docseek/docseek/graphql/operations"
 )
 
@@ -184,4 +185,45 @@ func TestBuildIsTheSameEverywhere(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestBounds(t *testing.T) {
+	many := make([]operations.File, 10_001)
+	for i := range many {
+		many[i] = operations.File{Path: fmt.Sprintf("%05d.graphql", i)}
+	}
+	deep := operations.File{Path: "o.graphql", Text: orders}
+	for name, tc := range map[string]struct {
+		o    operations.Options
+		want string
+	}{
+		"depth":       {operations.Options{Limits: execute.Limits{Depth: 1}, Files: []operations.File{deep}}, "o.graphql:1:1: query GetOrder has 2 levels of fields, fragments included; at most 1 are allowed"},
+		"bytes":       {operations.Options{Files: []operations.File{{Path: "large.gql", Text: strings.Repeat(" ", 1<<20+1)}}}, "large.gql: the file has 1048577 bytes; at most 1048576 are read"},
+		"tokens":      {operations.Options{Files: []operations.File{{Path: "many.gql", Text: strings.Repeat("{a}", 40_000)}}}, "many.gql: exceeded token limit of 100000"},
+		"files":       {operations.Options{Files: many}, "10000.graphql: more than 10000 files are not read"},
+		"nesting":     {operations.Options{Files: []operations.File{{Path: "deep.gql", Text: "query A @mcpTool " + strings.Repeat("{a", 45_000)}}}, "deep.gql"},
+		"description": {operations.Options{Files: []operations.File{{Path: "long.gql", Text: `query A @mcpTool(description: "` + strings.Repeat("é", 513) + `") { orders(first: 1) { id } }`}}}, "long.gql:1:1: the description has 1026 bytes; at most 1024 are allowed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.o.Schema = schema(t, shop)
+			set := operations.Load(tc.o)
+			if len(set.Published()) > 0 || len(set.Faults) == 0 || !strings.HasPrefix(set.Faults[0].String(), tc.want) {
+				t.Errorf("%v, want %s", messages(set.Faults), tc.want)
+			}
+		})
+	}
+	t.Run("input", func(t *testing.T) {
+		var types strings.Builder
+		for i := range 300 {
+			fmt.Fprintf(&types, "input T%d { self: T%d next: T%d\n", i, i, (i+1)%300)
+			for j := range 80 {
+				fmt.Fprintf(&types, "a%d: Int\n", j)
+			}
+			types.WriteString("}\n")
+		}
+		set := loadShop(t, types.String()+"type Query { x(t: T0): Int }", operations.File{Path: "x.graphql", Text: `query X($t: T0) @mcpTool(description: "x") { x(t: $t) }`})
+		if len(set.Faults) != 1 || !strings.Contains(set.Faults[0].Message, "at most 1048576 are allowed: give the operation plain variables") {
+			t.Errorf("%v", messages(set.Faults))
+		}
+	})
 }
