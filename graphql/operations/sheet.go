@@ -40,7 +40,8 @@ type sheet struct {
 // readSheet reads a YAML file whose keys are all among the known ones. Anchors
 // and aliases are not read: each file says what it means.
 func readSheet(f File, known []string) *sheet {
-	s := &sheet{file: f.Path, lines: strings.Split(f.Text, "\n")}
+	text := unix(strings.TrimPrefix(f.Text, "\ufeff"))
+	s := &sheet{file: f.Path, lines: strings.Split(text, "\n")}
 	if len(f.Text) > maxSheetBytes {
 		s.faultAt(nil, "the file has %d bytes; at most %d are read", len(f.Text), maxSheetBytes)
 		return s
@@ -49,7 +50,7 @@ func readSheet(f File, known []string) *sheet {
 		s.faultAt(nil, "the file is not valid UTF-8")
 		return s
 	}
-	tokens := lexer.Tokenize(strings.TrimPrefix(f.Text, "\ufeff"))
+	tokens := lexer.Tokenize(text)
 	if tk := refused(tokens); tk != nil {
 		s.faultAt(tk, "anchors, aliases, tags and values that nest deeper than %d are not read", maxSheetDepth)
 		return s
@@ -313,7 +314,7 @@ func within(n ast.Node, location []string) ast.Node {
 }
 
 // placeIn is the place in the file of a line and column of a text that stands in
-// it: exact for a block that is written with |, otherwise where the text begins.
+// it: exact where its lines stand as they are, otherwise where the text begins.
 func (s *sheet) placeIn(n ast.Node, text string, line, column int) Place {
 	begin := n.GetToken().Position
 	at := Place{File: s.file, Line: begin.Line, Column: begin.Column}
@@ -322,8 +323,7 @@ func (s *sheet) placeIn(n ast.Node, text string, line, column int) Place {
 	}
 	lines := strings.Split(text, "\n")
 	if row := begin.Line + line; row <= len(s.lines) && line <= len(lines) {
-		written := strings.TrimSuffix(s.lines[row-1], "\r")
-		if indent, ok := strings.CutSuffix(written, lines[line-1]); ok && strings.TrimSpace(indent) == "" {
+		if indent, ok := strings.CutSuffix(s.lines[row-1], lines[line-1]); ok && strings.TrimSpace(indent) == "" {
 			at.Line, at.Column = row, utf8.RuneCountInString(indent)+column
 		}
 	}
