@@ -111,13 +111,13 @@ func (f *File) look() {
 	if err != nil {
 		err = fmt.Errorf("read the tokens of %s: %w", f.path, err)
 		if f.err == nil || f.err.Error() != err.Error() {
-			f.log.Error("the tokens file is left as it was before", slog.Any("error", err))
+			f.log.Error("the tokens stay as they were", slog.Any("error", err))
 		}
 		f.err = err
 		return
 	}
 	if f.tokens != nil {
-		f.log.Info("read the tokens file again", slog.Int("tokens", len(tokens)))
+		f.log.Info("tokens read again", slog.Int("tokens", len(tokens)))
 	}
 	f.tokens, f.err = tokens, nil
 }
