@@ -19,11 +19,13 @@ func TestReference(t *testing.T) {
 	b.WriteString("# Tools\n\n" +
 		"What agents get, over MCP; `docseek search`, `read`, `status` and `graphql` give the same answers. [security.md](security.md) " +
 		"says what each tool can and cannot do. This page is made from the tools themselves: `go test ./server -update`.\n\n" +
-		"Every tool but `execute_graphql` only reads. An answer comes in two forms with the same facts: `structuredContent`, as described " +
+		"Every tool but `execute_graphql` and those of approved mutations only reads. An answer comes in two forms with the same facts: `structuredContent`, as described " +
 		"by its output schema, and text. Errors are results with `isError` and one sentence per fault.\n\n" +
 		"The GraphQL tools are there where an endpoint is configured that allows them: `search_graphql_schema` and `inspect_graphql_type` with " +
 		"`explore`, `execute_graphql` with `documents: read` (queries) or `write` (mutations too), `validate_graphql` with either. " +
 		"`endpoint` is one of the configured names; it has to be given where there are several.\n\n" +
+		"Each approved operation is a tool of its own beside these, with its variables as arguments: " +
+		"[operations.md](operations.md#approved-graphql-operations).\n\n" +
 		"Arguments that models typically get wrong are put right: other names (the last column; case, `_` and `-` do not matter), " +
 		"numbers and booleans written as strings, a number for a string, and null or an empty string for what is not given. " +
 		"Arguments that a tool does not know are ignored.\n")

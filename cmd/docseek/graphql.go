@@ -331,13 +331,9 @@ func newGateway(c config.Config, log *slog.Logger, wrap func(string, http.RoundT
 		for name, value := range g.Headers {
 			headers.Set(name, value)
 		}
-		scalars := make(map[string]json.RawMessage, len(g.Scalars))
-		for name, schema := range g.Scalars {
-			encoded, err := json.Marshal(schema)
-			if err != nil {
-				return nil, fmt.Errorf("endpoint %s: scalar %s: %w", g.Name, name, err)
-			}
-			scalars[name] = encoded
+		scalars, err := scalarsOf(g)
+		if err != nil {
+			return nil, err
 		}
 		configs[i] = gateway.Config{
 			Name: g.Name, URL: g.URL, Poll: g.Poll, Documents: execute.Policy(g.Documents), Explore: *g.Explore,
@@ -361,6 +357,19 @@ func newGateway(c config.Config, log *slog.Logger, wrap func(string, http.RoundT
 	return gateway.New(configs, gateway.Options{
 		Log: log, AuthProfiles: profiles, Reserved: server.BuiltinTools(), MaxOperations: c.MaxOperations, Base: base, Wrap: wrap,
 	})
+}
+
+// scalarsOf are the JSON Schemas of an endpoint's custom scalars.
+func scalarsOf(g config.GraphQL) (map[string]json.RawMessage, error) {
+	scalars := make(map[string]json.RawMessage, len(g.Scalars))
+	for name, schema := range g.Scalars {
+		encoded, err := json.Marshal(schema)
+		if err != nil {
+			return nil, fmt.Errorf("endpoint %s: scalar %s: %w", g.Name, name, err)
+		}
+		scalars[name] = encoded
+	}
+	return scalars, nil
 }
 
 // callDeadline is the time for one call: enough for the endpoint that is given

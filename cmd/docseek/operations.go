@@ -223,7 +223,7 @@ func (a *app) printTable(rows []listed, stats bool, total int) error {
 }
 
 func (a *app) operationsCheck(endpoint *string) *cobra.Command {
-	var schema, format string
+	var schema, format, built string
 	var introspect bool
 	c := &cobra.Command{
 		Use:   "check",
@@ -266,7 +266,7 @@ place, and the exit code is 1 where there is one. With --json it prints
 				}
 				endpoints[i].Strict = false // all faults are asked for, not whether to go on
 			}
-			faults, err := a.check(cmd.Context(), c, endpoints)
+			faults, err := a.check(cmd.Context(), c, endpoints, built)
 			if err != nil {
 				return err
 			}
@@ -275,12 +275,14 @@ place, and the exit code is 1 where there is one. With --json it prints
 	}
 	c.Flags().StringVar(&schema, "schema", "", "`FILE` with SDL or introspection JSON (default: what the configuration says)")
 	c.Flags().BoolVar(&introspect, "introspect", false, "ask the endpoint for its schema")
+	c.Flags().StringVar(&built, "built", ".", "`DIR` that operations build wrote to")
 	c.Flags().StringVar(&format, "format", "text", "`FORMAT`: text, or github for annotations of a workflow run")
 	return c
 }
 
-// check are the faults of the operations and of what was built of them.
-func (a *app) check(ctx context.Context, c config.Config, endpoints []config.GraphQL) ([]operations.Fault, error) {
+// check are the faults of the operations and of what was built of them into a
+// folder.
+func (a *app) check(ctx context.Context, c config.Config, endpoints []config.GraphQL, folder string) ([]operations.Fault, error) {
 	g, err := a.inventory(ctx, c, endpoints)
 	if g != nil {
 		defer g.Close()
@@ -290,9 +292,9 @@ func (a *app) check(ctx context.Context, c config.Config, endpoints []config.Gra
 	}
 	faults := []operations.Fault{}
 	for _, inventory := range g.Inventories() {
-		var built []operations.File
+		var written []operations.File
 		for _, name := range []string{persistedName, toolsName, apolloName} {
-			name = filepath.Join(outFolder("", inventory, len(endpoints)), name)
+			name = filepath.Join(outFolder(folder, inventory, len(endpoints)), name)
 			text, err := a.readFile(name, maxBuiltBytes)
 			if errors.Is(err, os.ErrNotExist) {
 				continue
@@ -300,9 +302,9 @@ func (a *app) check(ctx context.Context, c config.Config, endpoints []config.Gra
 			if err != nil {
 				return nil, err
 			}
-			built = append(built, operations.File{Path: filepath.ToSlash(name), Text: text})
+			written = append(written, operations.File{Path: filepath.ToSlash(name), Text: text})
 		}
-		faults = slices.Concat(faults, operations.Check(inventory.Set, built), inventory.Clashes)
+		faults = slices.Concat(faults, operations.Check(inventory.Set, written), inventory.Clashes)
 	}
 	return faults, nil
 }
@@ -502,6 +504,9 @@ func (a *app) draft(ctx context.Context, c config.Config, chosen config.GraphQL,
 		fmt.Fprintf(a.err, "docseek: drafted without the schema: %v\n", err)
 	}
 	o.Endpoint, o.Schema = chosen.Name, g.Inventories()[0].Schema
+	if o.Scalars, err = scalarsOf(chosen); err != nil {
+		return err
+	}
 	file, notes, err := operations.Draft(o)
 	if err != nil {
 		return err
