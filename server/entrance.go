@@ -104,7 +104,7 @@ func (s *Server) entrance(opts Options) (http.Handler, error) {
 	page, err := web.New(web.Options{
 		Docs: opts.Docs, Tools: s.shownTools, Progress: opts.Progress,
 		Protected: e.gate.On(), Token: len(opts.Access.Verifiers) > len(opts.Access.Issuers),
-		PublicURL: publicURL, Deadline: s.deadline, Log: s.log,
+		Base: documents.base, Deadline: s.deadline, Log: s.log,
 	})
 	if err != nil {
 		return nil, err

@@ -121,8 +121,10 @@ func (h *highlighter) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindFencedCodeBlock, h.code)
 	r.Register(ast.KindLink, h.link)
 	r.Register(ast.KindAutoLink, h.autoLink)
-	r.Register(ast.KindImage, h.image)
-	r.Register(ast.KindHeading, h.heading)
+	// An image is its description: nothing is loaded from another host. A heading
+	// is bold text: the page's own outline has the hit's.
+	r.Register(ast.KindImage, enclose(`<span class="image">`, "</span>"))
+	r.Register(ast.KindHeading, enclose(`<p class="heading">`, "</p>\n"))
 }
 
 // write writes the source between two bytes; plain escapes its pieces.
@@ -255,22 +257,14 @@ func (h *highlighter) autoLink(w util.BufWriter, source []byte, node ast.Node, e
 	return ast.WalkContinue, nil
 }
 
-// image shows an image by its description: nothing is loaded from another host.
-func (h *highlighter) image(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.WalkStatus, error) {
-	if entering {
-		_, _ = w.WriteString(`<span class="image">`)
-	} else {
-		_, _ = w.WriteString("</span>")
+// enclose renders a node as its children in an element of another kind.
+func enclose(start, end string) renderer.NodeRendererFunc {
+	return func(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.WalkStatus, error) {
+		if entering {
+			_, _ = w.WriteString(start)
+		} else {
+			_, _ = w.WriteString(end)
+		}
+		return ast.WalkContinue, nil
 	}
-	return ast.WalkContinue, nil
-}
-
-// heading is bold text: the page's own outline has the hit's heading.
-func (h *highlighter) heading(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.WalkStatus, error) {
-	if entering {
-		_, _ = w.WriteString(`<p class="heading">`)
-	} else {
-		_, _ = w.WriteString("</p>\n")
-	}
-	return ast.WalkContinue, nil
 }

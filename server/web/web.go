@@ -19,7 +19,6 @@ import (
 	"log/slog"
 	"net/http"
 	"path"
-	"strings"
 	"time"
 
 	"github.com/docseek/docseek/search"
@@ -48,9 +47,9 @@ type Options struct {
 	Tools func(context.Context) []Tool
 	// Progress is how far the runs are that are on; nil where none ever is.
 	Progress func() []Running
-	// PublicURL is the address that clients reach the server under, without
-	// /mcp; empty means the address of the request.
-	PublicURL string
+	// Base is the address that clients reach the server under, without /mcp; nil
+	// means that of the request.
+	Base func(*http.Request) string
 	// Protected says that callers sign in, so that the page offers to sign out;
 	// Token that they were handed a token, which the set-ups then carry.
 	Protected, Token bool
@@ -95,7 +94,9 @@ func New(opts Options) (*Page, error) {
 	if opts.Progress == nil {
 		opts.Progress = func() []Running { return nil }
 	}
-	opts.PublicURL = strings.TrimRight(opts.PublicURL, "/")
+	if opts.Base == nil {
+		opts.Base = func(r *http.Request) string { return "http://" + r.Host }
+	}
 	p := &Page{opts: opts, mux: http.NewServeMux(), pages: map[string]*template.Template{}, analyzer: lexical.New()}
 	if err := p.load(); err != nil {
 		return nil, fmt.Errorf("make the web page: %w", err)
@@ -229,15 +230,9 @@ func (p *Page) Login(w http.ResponseWriter, r *http.Request, status int, sentenc
 
 // Connect shows how agents are connected; also to a browser that opens /mcp.
 func (p *Page) Connect(w http.ResponseWriter, r *http.Request) {
-	base := p.opts.PublicURL
-	if base == "" {
-		base = "http://" + r.Host
-		if r.TLS != nil {
-			base = "https://" + r.Host
-		}
-	}
+	address := p.opts.Base(r) + "/mcp"
 	p.show(w, r, http.StatusOK, "connect", "Connect an agent", struct {
 		URL     string
 		Clients []Client
-	}{base + "/mcp", Clients(Target{URL: base + "/mcp", Token: p.opts.Token})})
+	}{address, Clients(Target{URL: address, Token: p.opts.Token})})
 }

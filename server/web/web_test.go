@@ -319,7 +319,9 @@ func TestConnectPage(t *testing.T) {
 		target Target
 	}{
 		{show(nil), Target{URL: "http://docs.internal:8080/mcp"}},
-		{show(func(o *Options) { o.PublicURL, o.Token = "https://mcp.example.com/", true }), Target{URL: "https://mcp.example.com/mcp", Token: true}},
+		{show(func(o *Options) {
+			o.Base, o.Token = func(*http.Request) string { return "https://mcp.example.com" }, true
+		}), Target{URL: "https://mcp.example.com/mcp", Token: true}},
 	} {
 		for _, client := range Clients(test.target) {
 			section := test.doc.Find("#" + client.Name).Parent()
