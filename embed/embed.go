@@ -63,6 +63,10 @@ func Fingerprint(embedder string, chunker int, template string) string {
 	return fmt.Sprintf("%s;chunker=%d;context=%s", embedder, chunker, url.QueryEscape(template))
 }
 
+// NoModel is the fingerprint in place of an embedder's where nothing has been
+// embedded, because none could be had.
+const NoModel = "model=none"
+
 // Changed says in which parts two fingerprints differ, for people: "model a
 // became b, dimension 384 became 768". It is empty when they are equal.
 func Changed(before, after string) string {

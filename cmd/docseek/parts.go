@@ -145,10 +145,7 @@ func (p *parts) newIndexer(ctx context.Context) (*indexer.Indexer, func() error,
 	if err != nil {
 		return nil, nil, err
 	}
-	service, err := p.embedder(ctx, cache)
-	if err != nil {
-		return nil, nil, errors.Join(err, cache.Close())
-	}
+	service := embed.NewLazy(func(ctx context.Context) (*embed.Service, error) { return p.embedder(ctx, cache) }, retryModel)
 	c, err := crawler.New(crawler.Options{Version: version(), Logger: p.log, Answered: p.answered})
 	if err != nil {
 		return nil, nil, errors.Join(err, cache.Close())
@@ -158,8 +155,9 @@ func (p *parts) newIndexer(ctx context.Context) (*indexer.Indexer, func() error,
 		return nil, nil, errors.Join(fmt.Errorf("load the builtin tokenizer: %w", err), cache.Close())
 	}
 	return indexer.New(indexer.Parts{
-		Crawler: c, Chunker: chunker.New(tokens.Tokenizer()), Embedder: service,
-		Store: p.store, Analyzer: lexical.New(), Log: p.log, Now: time.Now,
+		Crawler: c, Chunker: chunker.New(tokens.Tokenizer()),
+		Embedder: func(ctx context.Context) (indexer.Embedder, error) { return service.Get(ctx) },
+		Store:    p.store, Analyzer: lexical.New(), Log: p.log, Now: time.Now,
 	}), cache.Close, nil
 }
 

@@ -254,7 +254,7 @@ func (r *runner) lastSuccess(ctx context.Context, s docseek.Source) time.Time {
 		return time.Time{}
 	}
 	for _, info := range infos {
-		if info.Source.Name == s.Name && (r.open(ctx) != nil || r.indexer.Made(info, s)) {
+		if info.Source.Name == s.Name && (r.open(ctx) != nil || r.indexer.Made(ctx, info, s)) {
 			return info.LastSuccess
 		}
 	}

@@ -140,7 +140,7 @@ type ahead struct {
 const textsAhead = 1024
 
 // newAhead starts embedding ahead. Unless enabled it does nothing.
-func newAhead(ctx context.Context, ix *Indexer, enabled bool) *ahead {
+func newAhead(ctx context.Context, r *run, enabled bool) *ahead {
 	a := &ahead{done: make(chan int, 1)}
 	ctx, cancel := context.WithCancel(ctx)
 	a.cancel = cancel
@@ -157,10 +157,10 @@ func newAhead(ctx context.Context, ix *Indexer, enabled bool) *ahead {
 			case <-ctx.Done():
 				return
 			case texts := <-a.texts:
-				result, err := ix.embedder.EmbedPassages(ctx, texts, nil)
+				result, err := r.embedder.EmbedPassages(ctx, texts, nil)
 				embedded += result.Embedded
 				if err != nil {
-					ix.log.Debug("embedding ahead of the crawl ends", slog.Any("error", err))
+					r.log.Debug("embedding ahead of the crawl ends", slog.Any("error", err))
 					return
 				}
 			}

@@ -41,7 +41,7 @@ type Store interface {
 type Indexer struct {
 	crawler  Crawler
 	chunker  *chunker.Chunker
-	embedder Embedder
+	open     func(context.Context) (Embedder, error)
 	store    Store
 	analyzer *lexical.Analyzer
 	log      *slog.Logger
@@ -50,9 +50,12 @@ type Indexer struct {
 
 // Parts are what an Indexer works with. All are needed.
 type Parts struct {
-	Crawler  Crawler
-	Chunker  *chunker.Chunker
-	Embedder Embedder
+	Crawler Crawler
+	Chunker *chunker.Chunker
+	// Embedder gives what embeds, to each run anew. Where it fails with an
+	// [embed.Error] that may pass, a source that has no vectors yet is indexed by
+	// its words, see [Indexer.Run]; any other source is left as it is.
+	Embedder func(context.Context) (Embedder, error)
 	Store    Store
 	Analyzer *lexical.Analyzer
 	Log      *slog.Logger
@@ -62,7 +65,7 @@ type Parts struct {
 // New returns an Indexer.
 func New(p Parts) *Indexer {
 	return &Indexer{
-		crawler: p.Crawler, chunker: p.Chunker, embedder: p.Embedder, store: p.Store,
+		crawler: p.Crawler, chunker: p.Chunker, open: p.Embedder, store: p.Store,
 		analyzer: p.Analyzer, log: p.Log, now: p.Now,
 	}
 }
@@ -74,9 +77,29 @@ func Fingerprint(embedder interface{ Fingerprint() string }) string {
 
 // Made reports whether a live generation is what a run of the source would make
 // of an unchanged site: the same settings and embedder, and every chunk embedded.
-func (ix *Indexer) Made(live search.SourceInfo, source docseek.Source) bool {
-	return live.Generation > 0 && live.Embedded == live.Chunks &&
-		live.Fingerprint == Fingerprint(ix.embedder) && sameSettings(live.Source, source)
+// While the embedder cannot be had, a run would not change that.
+func (ix *Indexer) Made(ctx context.Context, live search.SourceInfo, source docseek.Source) bool {
+	if live.Generation == 0 || !sameSettings(live.Source, source) {
+		return false
+	}
+	embedder, err := ix.open(ctx)
+	return err != nil || live.Embedded == live.Chunks && live.Fingerprint == Fingerprint(embedder)
+}
+
+// absent stands in for an embedder that could not be had. It names no model: what
+// is indexed with it gets vectors as soon as there is one.
+type absent struct{ why error }
+
+func (absent) Fingerprint() string { return embed.NoModel }
+
+func (a absent) EmbedPassages(context.Context, []string, func(done, total int)) (embed.Result, error) {
+	return embed.Result{}, a.why
+}
+
+// passing reports whether it is a matter of time.
+func (a absent) passing() bool {
+	refusal, ok := errors.AsType[*embed.Error](a.why)
+	return ok && refusal.Unreachable()
 }
 
 // Options say how a run is made.
@@ -119,18 +142,27 @@ func (e *RefusedError) Error() string { return e.Why }
 // Run makes one run of a source. The report is filled as far as the run came,
 // whatever the error. A run that the gates refuse ends with a *RefusedError, one
 // that found the source held by another with a *search.LockedError.
+//
+// As long as a source has no vectors, its pages are published as soon as they are
+// in, searchable by words, and again when they are embedded. So a run whose
+// embedder cannot be reached leaves such a source searchable, and ends with the
+// embedder's error.
 func (ix *Indexer) Run(ctx context.Context, source docseek.Source, o Options) (search.Run, error) {
 	if o.Progress == nil {
 		o.Progress = func(Progress) {}
 	}
+	embedder, err := ix.open(ctx)
+	if err != nil {
+		embedder = absent{err}
+	}
 	r := &run{
-		Indexer: ix, source: source, options: o, fingerprint: Fingerprint(ix.embedder),
+		Indexer: ix, source: source, options: o, embedder: embedder, fingerprint: Fingerprint(embedder),
 		report: search.Run{
 			Source: source.Name, Started: ix.now(), Outcome: search.Failed,
 			Reasons: []search.Reason{}, Generators: map[string]int{},
 		},
 	}
-	err := r.do(ctx)
+	err = r.do(ctx)
 	r.report.Seconds = ix.now().Sub(r.report.Started).Seconds()
 	if err != nil {
 		r.report.Error = err.Error()

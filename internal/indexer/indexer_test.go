@@ -139,6 +139,7 @@ type world struct {
 	model *hashing
 	store *local.Store
 	cache embed.Cache
+	away  error // why there is no embedder
 	src   docseek.Source
 }
 
@@ -171,8 +172,10 @@ func newWorld(t *testing.T, pages int) *world {
 func (w *world) indexer() *indexer.Indexer {
 	return indexer.New(indexer.Parts{
 		Crawler: w.site, Chunker: chunker.New(words{}), Analyzer: lexical.New(), Store: w.store,
-		Embedder: embed.NewService(w.model, embed.Options{Cache: w.cache, Attempts: 1}),
-		Log:      slog.New(slog.DiscardHandler), Now: time.Now,
+		Embedder: func(context.Context) (indexer.Embedder, error) {
+			return embed.NewService(w.model, embed.Options{Cache: w.cache, Attempts: 1}), w.away
+		},
+		Log: slog.New(slog.DiscardHandler), Now: time.Now,
 	})
 }
 
@@ -423,6 +426,76 @@ func TestEmbedderThatIsDown(t *testing.T) {
 	}
 }
 
+// As long as nothing is embedded, runs whose embedder cannot be reached keep the
+// pages searchable by words, and say what is wrong; the first that has one embeds.
+func TestRunsWithoutAnEmbedder(t *testing.T) {
+	w := newWorld(t, 4)
+	w.away = fmt.Errorf("open the embedder: %w", &embed.Error{Op: "embed", Err: errors.New("connection refused"), Hint: "check base_url"})
+	without := func() search.SourceInfo {
+		t.Helper()
+		r, err := w.run(indexer.Options{})
+		if !errors.Is(err, w.away) || r.Outcome != search.Failed {
+			t.Errorf("run: %+v, %v", r, err)
+		}
+		_, info := w.live()
+		if info.LastRun == nil || info.LastRun.Outcome != search.Failed || !strings.Contains(info.LastRun.Error, "check base_url") {
+			t.Errorf("the run is not recorded: %+v", info.LastRun)
+		}
+		return info
+	}
+	first := without()
+	if w.wantLive(w.site.pages); first.Chunks != 4 || first.Embedded != 0 || !strings.HasPrefix(first.Fingerprint, embed.NoModel) {
+		t.Errorf("first run: %+v", first)
+	}
+	if second := without(); second.Generation != first.Generation {
+		t.Errorf("generation %d became %d though nothing changed", first.Generation, second.Generation)
+	}
+	if w.site.asked["p00"].Validators.ETag == "" {
+		t.Error("the second run did not ask conditionally")
+	}
+	w.site.pages["p00"] = "It was changed while there was no embedder."
+	without()
+	w.wantLive(w.site.pages)
+	if !w.indexer().Made(t.Context(), first, w.src) {
+		t.Error("without an embedder, a run is said to change something")
+	}
+
+	w.away = nil
+	if r := w.mustRun(); r.Outcome != search.Published || r.Embedded != 4 || r.Pages.Unchanged != 4 {
+		t.Errorf("run with an embedder: %+v", r)
+	}
+	embedded := w.wantLive(w.site.pages)
+	if embedded.Embedded != 4 || embedded.Fingerprint != indexer.Fingerprint(w.model) {
+		t.Errorf("live: %+v", embedded)
+	}
+
+	w.away = fmt.Errorf("open the embedder: %w", &embed.Error{Op: "embed", Err: errors.New("connection refused"), Hint: "check base_url"})
+	w.site.asked = nil
+	if after := without(); after.Generation != embedded.Generation || after.Embedded != 4 {
+		t.Errorf("a run without the embedder left %+v", after)
+	}
+	if w.site.asked != nil {
+		t.Error("the site was crawled in vain")
+	}
+}
+
+// A refusal that no time mends is the user's to mend: nothing is published.
+func TestARefusingEmbedderEndsTheFirstRunAtOnce(t *testing.T) {
+	w := newWorld(t, 2)
+	w.away = &embed.Error{Op: "embed", Status: 401, Err: errors.New("who are you?"), Hint: "check api_key"}
+	if r, err := w.run(indexer.Options{}); !errors.Is(err, w.away) || r.Outcome != search.Failed || w.site.asked != nil {
+		t.Errorf("run: %+v, %v; crawled: %v", r, err, w.site.asked != nil)
+	}
+	reader, err := w.store.Reader(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	infos, err := reader.Sources(t.Context())
+	if err != nil || len(infos) != 1 || infos[0].Generation != 0 || infos[0].LastRun == nil || !strings.Contains(infos[0].LastRun.Error, "check api_key") {
+		t.Errorf("sources: %+v, %v", infos, err)
+	}
+}
+
 // Another model of the same dimension embeds everything anew, though every page
 // answers that it is unchanged.
 func TestAnotherModel(t *testing.T) {
@@ -556,21 +629,21 @@ func TestOneRunAtATime(t *testing.T) {
 
 func TestMadeTellsWhatARunWouldChange(t *testing.T) {
 	w := newWorld(t, 3)
-	if w.indexer().Made(search.SourceInfo{}, w.src) {
+	if w.indexer().Made(t.Context(), search.SourceInfo{}, w.src) {
 		t.Error("a source that was never indexed is said to be made")
 	}
 	w.mustRun()
 	_, info := w.live()
-	if !w.indexer().Made(info, w.src) {
+	if !w.indexer().Made(t.Context(), info, w.src) {
 		t.Errorf("a run would change %+v", info)
 	}
 	other := w.src
 	other.Exclude = []string{"/p00"}
-	if w.indexer().Made(info, other) {
+	if w.indexer().Made(t.Context(), info, other) {
 		t.Error("other settings are not seen")
 	}
 	w.model = &hashing{name: "b"}
-	if w.indexer().Made(info, w.src) {
+	if w.indexer().Made(t.Context(), info, w.src) {
 		t.Error("another embedder is not seen")
 	}
 }

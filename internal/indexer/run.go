@@ -13,6 +13,7 @@ import (
 
 	"github.com/docseek/docseek"
 	"github.com/docseek/docseek/crawler"
+	"github.com/docseek/docseek/embed"
 	"github.com/docseek/docseek/search"
 )
 
@@ -30,7 +31,8 @@ type run struct {
 	options Options
 	report  search.Run
 	tally   tally
-	// fingerprint is that of the generation being built.
+	// fingerprint is that of the generation being built with the embedder.
+	embedder    Embedder
 	fingerprint string
 
 	w      search.Writer
@@ -132,8 +134,18 @@ func (r *run) load(ctx context.Context) error {
 }
 
 func (r *run) build(ctx context.Context) error {
-	first := r.live.Generation == 0 && !r.options.DryRun
-	if err := r.crawl(ctx, first); err != nil {
+	byWords := !r.options.DryRun &&
+		(r.live.Generation == 0 || r.live.Embedded == 0 && r.live.Fingerprint == r.fingerprint)
+	if without, ok := r.embedder.(absent); ok {
+		if !byWords || !without.passing() {
+			return without.why
+		}
+		r.log.Warn("the embedder cannot be reached: pages are indexed by their words", slog.String("source", r.source.Name), slog.Any("error", without.why))
+	}
+	if changed := embed.Changed(r.live.Fingerprint, r.fingerprint); r.live.Embedded > 0 && changed != "" {
+		r.log.Info("what decides the vectors has changed: every text is embedded anew", slog.String("source", r.source.Name), slog.String("changed", changed))
+	}
+	if err := r.crawl(ctx, byWords); err != nil {
 		return err
 	}
 	if err := r.reconcile(ctx); err != nil {
@@ -142,8 +154,7 @@ func (r *run) build(ctx context.Context) error {
 	if err := r.gates(); err != nil {
 		return err
 	}
-	if first {
-		// Searchable by words as soon as the pages are in; the vectors follow.
+	if byWords && r.changed {
 		if err := r.commit(ctx); err != nil {
 			return err
 		}
@@ -164,7 +175,7 @@ func (r *run) build(ctx context.Context) error {
 // crawl visits the site and writes the pages that changed. When lexicalOnly, it
 // writes them without vectors, so that the crawl does not wait for the embedder.
 func (r *run) crawl(ctx context.Context, lexicalOnly bool) error {
-	ahead := newAhead(ctx, r.Indexer, lexicalOnly && !r.options.DryRun)
+	ahead := newAhead(ctx, r, lexicalOnly)
 	results := make(chan crawler.Result, resultsAhead)
 	group, gctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
