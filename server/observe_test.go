@@ -23,6 +23,7 @@ func TestCallsAreCounted(t *testing.T) {
 	}
 	base := serve(t, s)
 	eachEra(t, func(t *testing.T, e era) {
+		t.Helper()
 		callTool(t, base, e, "search_docs", `{"query":"limits"}`)
 		callTool(t, base, e, "search_docs", `{"query":"limits","limit":"many"}`)
 		callTool(t, base, e, "read_docs", `{"url":"https://docs.example.com/guide/limits"}`)
