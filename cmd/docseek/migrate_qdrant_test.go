@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -68,9 +69,9 @@ func TestQdrantMigration(t *testing.T) {
 	if r := reindex(onDisk); r.Outcome != search.Unchanged {
 		t.Fatalf("second run: %+v", r)
 	}
-	docseek(append(onDisk, onServer...), "migrate", "--to", "qdrant")
+	docseek(slices.Concat(onDisk, onServer), "migrate", "--to", "qdrant")
 
-	elsewhere := append(onServer, "DOCSEEK_DATA_DIR="+t.TempDir(), "NO_PROXY=127.0.0.1")
+	elsewhere := slices.Concat(onServer, []string{"DOCSEEK_DATA_DIR=" + t.TempDir(), "NO_PROXY=127.0.0.1"})
 	site.Reset()
 	if r := reindex(elsewhere); r.Outcome != search.Unchanged || r.Embedded != 0 || r.Pages != (search.PageCounts{Unchanged: pages}) {
 		t.Errorf("first run on the server: %+v", r)

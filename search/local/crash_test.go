@@ -37,7 +37,7 @@ func child(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(storetest.Child(func(revision int, say func(step string)) error {
+	return errors.Join(storetest.Child(os.Stdout, func(revision int, say func(step string)) error {
 		return storetest.PublishRevision(ctx, s, revision, nil, say)
 	}), s.Close())
 }

@@ -127,6 +127,7 @@ func TestNothingLiveIsDeleted(t *testing.T) {
 		storetest.RandomLives(t, func(t *testing.T) func(t *testing.T) search.Store {
 			t.Helper()
 			o := prefixed(t)
+			o.Term = 0
 			g := &guard{TB: t, looking: open(t, o)}
 			t.Cleanup(func() { closeStore(t, g.looking) })
 			guards = append(guards, g)

@@ -18,7 +18,7 @@ const (
 	kindLease = "lease"
 	// beats and looks are how often in a term a holder rewrites its lease, and a
 	// contender looks: who will not wait looks more often, to be answered soon.
-	beats, looks, shortLooks = 30, 20, 75
+	beats, looks, shortLooks = 45, 30, 75
 )
 
 var errTaken = errors.New("another run may have taken the source over: this one could not renew its hold for too long; see whether the Qdrant server is up and has time")

@@ -276,8 +276,8 @@ func (r remote) getOne(ctx context.Context, collection string, id *qdrant.PointI
 		}
 		return points[0].GetPayload(), nil
 	}
-	any := r
-	r.consistency, any.consistency = QuorumReplicas.value(), nil
+	one := r
+	r.consistency, one.consistency = QuorumReplicas.value(), nil
 	for start := time.Now(); ; {
 		points, err := r.getPoints(ctx, collection, ids)
 		if err != nil {
@@ -286,7 +286,7 @@ func (r remote) getOne(ctx context.Context, collection string, id *qdrant.PointI
 		if len(points) > 0 {
 			return points[0].GetPayload(), nil
 		}
-		if points, err = any.getPoints(ctx, collection, ids); err != nil || len(points) == 0 {
+		if points, err = one.getPoints(ctx, collection, ids); err != nil || len(points) == 0 {
 			return nil, err
 		}
 		if time.Since(start) > r.patience {

@@ -45,7 +45,7 @@ func child(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return storetest.Child(func(revision int, say func(step string)) error { return publishRevision(ctx, s, revision, say) })
+	return storetest.Child(os.Stdout, func(revision int, say func(step string)) error { return publishRevision(ctx, s, revision, say) })
 }
 
 // publishRevision publishes without what it buffers standing in the way of a kill.

@@ -34,8 +34,9 @@ const (
 	defaultCollection = "docseek"
 	// defaultKeep is long enough for an agent to ask for the next page of an answer.
 	defaultKeep = 10 * time.Minute
-	// defaultTerm is how long a source stays taken when its run is killed.
-	defaultTerm     = 15 * time.Second
+	// defaultTerm is how long a source stays taken when its run is killed. A server
+	// that is overloaded may take seconds to renew a lease.
+	defaultTerm     = 30 * time.Second
 	defaultPatience = time.Minute
 	// defaultOversampling is enough for a byte per dimension, and for a bit where
 	// there are many of them.
@@ -103,7 +104,7 @@ type Options struct {
 	// replaced is kept anyway.
 	Keep time.Duration
 	// Term is after how long a run that is not heard of loses its source; 0 means
-	// 15 s.
+	// 30 s.
 	Term time.Duration
 	// Patience is how long a run waits for a server that is down before it fails;
 	// 0 means a minute.

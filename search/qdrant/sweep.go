@@ -250,14 +250,23 @@ func (s *Store) retireUnused(ctx context.Context, rec record) (record, error) {
 // unused are the collections in use that are empty, that no generation has its
 // chunks in, and that no hidden number has touched.
 func (s *Store) unused(ctx context.Context, rec record) ([]string, error) {
-	r := s.remote.patient()
 	needed := map[string]bool{}
 	for _, h := range rec.Numbers {
 		for _, name := range h.In {
 			needed[name] = true
 		}
 	}
-	// What was published is on more than half of the replicas.
+	if now := s.current.Load(); now != nil {
+		for _, g := range now.generations {
+			needed[g.Set] = true
+		}
+	}
+	if !slices.ContainsFunc(rec.Sets, func(set set) bool { return !set.Retired && !needed[set.Name] }) {
+		return nil, nil
+	}
+	// What was published is on more than half of the replicas. All are asked, so this
+	// fails while a node is down: a later run finds out then.
+	r := s.remote
 	r.consistency = MajorityReplicas.value()
 	if err := r.each(ctx, scroll{
 		collection: s.meta(), must: []*qdrant.Condition{ofKind(kindGeneration)}, payload: []string{"generation"}, page: scrollPage,
@@ -276,7 +285,7 @@ func (s *Store) unused(ctx context.Context, rec record) ([]string, error) {
 		if set.Retired || needed[set.Name] {
 			continue
 		}
-		n, err := s.remote.patient().count(ctx, set.Name, nil)
+		n, err := s.remote.count(ctx, set.Name, nil)
 		if err != nil && !notFound(err) {
 			return nil, err
 		}

@@ -30,10 +30,10 @@ func publishAs(ctx context.Context, s *Store, source, model string, revision int
 	return w.Commit(ctx, search.Counts{Pages: 2, Chunks: 2 * storetest.SiteChunks, Embedded: 2 * storetest.SiteChunks}, search.Run{Outcome: search.Published})
 }
 
-// denseFound is how many chunks a model's vectors find.
-func denseFound(t *testing.T, s *Store, model string) int {
+// foundByOld is how many chunks the old model's vectors find.
+func foundByOld(t *testing.T, s *Store) int {
 	t.Helper()
-	found, err := mustReader(t, s).Candidates(t.Context(), search.Request{Vectors: map[string][]float32{model: {1, 0, 0, 0, 0, 0, 0, 0}}, Limit: 100})
+	found, err := mustReader(t, s).Candidates(t.Context(), search.Request{Vectors: map[string][]float32{"old": {1, 0, 0, 0, 0, 0, 0, 0}}, Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestUnusedDropped(t *testing.T) {
 	if _, err := s.Rollback(ctx, "docs"); err != nil {
 		t.Fatal(err)
 	}
-	if n := denseFound(t, s, "old"); n != 2*storetest.SiteChunks {
+	if n := foundByOld(t, s); n != 2*storetest.SiteChunks {
 		t.Errorf("%d chunks are found after going back", n)
 	}
 	publish("docs", "new", 2)
@@ -105,7 +105,7 @@ func TestUnusedDropped(t *testing.T) {
 	if rec, err := s.retireUnused(ctx, seen); err != nil || slices.ContainsFunc(rec.Sets, func(s set) bool { return s.Retired }) {
 		t.Fatalf("sets are %+v, %v", rec.Sets, err)
 	}
-	if n := denseFound(t, s, "old"); n != 2*storetest.SiteChunks {
+	if n := foundByOld(t, s); n != 2*storetest.SiteChunks {
 		t.Errorf("%d chunks of the other source are found", n)
 	}
 
@@ -123,7 +123,7 @@ func TestUnusedDropped(t *testing.T) {
 	if err := s.remote.DeleteCollection(ctx, old); err == nil {
 		t.Error("there was something to drop")
 	}
-	if n := denseFound(t, s, "old"); n != 2*storetest.SiteChunks {
+	if n := foundByOld(t, s); n != 2*storetest.SiteChunks {
 		t.Errorf("%d chunks are found by the old model", n)
 	}
 	if !hasCollection(t, s, old+"_2") || hasCollection(t, s, old) {
@@ -131,7 +131,7 @@ func TestUnusedDropped(t *testing.T) {
 	}
 	another := open(t, s.options)
 	defer closeStore(t, another)
-	if n := denseFound(t, another, "old"); n != 2*storetest.SiteChunks {
+	if n := foundByOld(t, another); n != 2*storetest.SiteChunks {
 		t.Errorf("another process finds %d chunks", n)
 	}
 }

@@ -133,8 +133,9 @@ const (
 // call [Child].
 func IsChild() bool { return os.Getenv(childRevision) != "" }
 
-// Child publishes one revision of the site after the other and says so on stdout.
-func Child(publish func(revision int, say func(step string)) error) error {
+// Child publishes one revision of the site after the other and says so on out, which
+// is the process's stdout.
+func Child(out io.Writer, publish func(revision int, say func(step string)) error) error {
 	var revision, commits int
 	if _, err := fmt.Sscan(os.Getenv(childRevision)+" "+os.Getenv(childCommits), &revision, &commits); err != nil {
 		return err
@@ -142,7 +143,7 @@ func Child(publish func(revision int, say func(step string)) error) error {
 	pace := bufio.NewReader(os.Stdin)
 	for last := revision + commits; revision < last; revision++ {
 		if err := publish(revision, func(step string) {
-			fmt.Println(step, revision)
+			_, _ = fmt.Fprintln(out, step, revision)
 			if os.Getenv(childPaced) != "" {
 				_, _ = pace.ReadString('\n')
 			}
@@ -184,7 +185,7 @@ func Start(t *testing.T, dir string, revision, commits int, paced bool, env ...s
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Cmd.Start(); err != nil {
+	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
 	p.steps = bufio.NewScanner(out)
@@ -219,7 +220,8 @@ func (p *Process) kill() error {
 	if err := p.Process.Kill(); err != nil {
 		return err
 	}
-	for _, ok := p.Step(); ok; _, ok = p.Step() {
+	for more := true; more; {
+		_, more = p.Step()
 	}
 	_ = p.Wait()
 	return nil
