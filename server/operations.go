@@ -40,7 +40,7 @@ func (s *Server) publish() error {
 		for _, o := range s.graphql.Operations() {
 			t := operationTool(s.graphql, o)
 			if err := t.takeable(); err != nil {
-				s.log.LogAttrs(context.Background(), slog.LevelError, "operation is no tool", slog.String("operation", o.Name),
+				s.log.Error("operation is no tool", slog.String("operation", o.Name),
 					slog.String("place", o.Place.String()), slog.Any("error", err))
 				continue
 			}
@@ -72,7 +72,7 @@ func (t tool) takeable() error {
 // republish is publish for operations that changed.
 func (s *Server) republish() {
 	if err := s.publish(); err != nil {
-		s.log.LogAttrs(context.Background(), slog.LevelError, "tools not replaced", slog.Any("error", err))
+		s.log.Error("tools not replaced", slog.Any("error", err))
 	}
 }
 
