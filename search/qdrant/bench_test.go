@@ -93,6 +93,18 @@ func benchPages(n int) []page {
 	return pages
 }
 
+// prepare makes the collections, which is done once for an index.
+func prepare(b *testing.B, s *Store) {
+	b.Helper()
+	err := s.prepare(b.Context())
+	if err == nil {
+		err = s.ensure(b.Context(), collection{name: s.chunks("model"), role: roleChunks, fingerprint: "model", dim: benchDim})
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
 // BenchmarkUpload writes the same points through a run, from Begin to Commit, and
 // by the bare client, in turn: every second round begins with the other.
 func BenchmarkUpload(b *testing.B) {
@@ -103,6 +115,7 @@ func BenchmarkUpload(b *testing.B) {
 		inRun := func() {
 			o := Options{Collection: newPrefix()}
 			s := open(b, o)
+			prepare(b, s)
 			start := time.Now()
 			upload(b, s, "docs", pages)
 			run += time.Since(start)
@@ -112,10 +125,8 @@ func BenchmarkUpload(b *testing.B) {
 		byHand := func() {
 			o := Options{Collection: newPrefix()}
 			s := open(b, o)
+			prepare(b, s)
 			start := time.Now()
-			if err := s.ensure(b.Context(), collection{name: s.chunks("model"), role: roleChunks, fingerprint: "model", dim: benchDim}); err != nil {
-				b.Fatal(err)
-			}
 			bareUpload(b, s, "docs", pages)
 			bare += time.Since(start)
 			closeStore(b, s)
@@ -177,17 +188,17 @@ func throughEngine(ctx context.Context, s *Store, sources ...string) question {
 // state and no neighbours, and joins nothing.
 func byHand(ctx context.Context, s *Store, filter *qdrant.Filter, fuse bool) (question, error) {
 	_, texts, vectors := benchEngine(s)
-	r, err := s.Reader(ctx)
+	r, err := s.refresh(ctx)
 	if err != nil {
 		return nil, err
 	}
 	ask := make([]search.Request, len(texts))
 	for i, text := range texts {
-		if ask[i], err = request(ctx, r, text, vectors[text]); err != nil {
+		if ask[i], err = request(ctx, &reader{store: s, snapshot: r}, text, vectors[text]); err != nil {
 			return nil, err
 		}
 	}
-	name, limit, ten := s.chunks("model"), uint64(200), uint64(10)
+	name, limit, ten := r.generations[sourceName(0)].Set, uint64(200), uint64(10)
 	dense, sparse := denseVector, lexicalVector
 	payload := qdrant.NewWithPayload(true)
 	return func(i int) (time.Duration, error) {
@@ -281,7 +292,7 @@ func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 
 func settle(b *testing.B, s *Store) {
 	b.Helper()
 	for {
-		info, err := s.describe(b.Context(), s.chunks("model"))
+		info, err := s.describe(b.Context(), chunksOf(b, s))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -292,6 +303,16 @@ func settle(b *testing.B, s *Store) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// chunksOf is the collection of the chunks of the first source.
+func chunksOf(b *testing.B, s *Store) string {
+	b.Helper()
+	now, err := s.refresh(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	return now.generations[sourceName(0)].Set
 }
 
 // benchIndex is an index of pages that are spread over sources.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/qdrant/go-client/qdrant"
 
@@ -11,15 +12,57 @@ import (
 )
 
 // caches hold what never changes and is read again and again: the addresses of
-// the pages of live generations, and the statistics.
+// the pages of live generations, and the statistics; and for a moment what runs
+// noted of their sources.
 type caches struct {
 	mu     *sync.Mutex
 	places map[uint64][]place     // by generation
 	counts map[string]frequencies // by the part's id
+	noted  *notes
+}
+
+type notes struct {
+	list []noted
+	at   time.Time // when they were read; zero when they are to be read again
+	own  int       // how often this process has changed them
 }
 
 func newCaches() caches {
-	return caches{mu: new(sync.Mutex), places: map[uint64][]place{}, counts: map[string]frequencies{}}
+	return caches{mu: new(sync.Mutex), places: map[uint64][]place{}, counts: map[string]frequencies{}, noted: new(notes)}
+}
+
+// forgetNotes lets a note of this process be seen at once.
+func (c caches) forgetNotes() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	*c.noted = notes{own: c.noted.own + 1}
+}
+
+// notes returns what runs noted of their sources, which may be as old as a state.
+func (s *Store) notes(ctx context.Context) ([]noted, error) {
+	s.caches.mu.Lock()
+	known := *s.caches.noted
+	s.caches.mu.Unlock()
+	if time.Since(known.at) < refreshEvery {
+		return known.list, nil
+	}
+	now := notes{at: time.Now(), own: known.own}
+	err := s.remote.each(ctx, scroll{
+		collection: s.meta(), must: []*qdrant.Condition{ofKind(kindSource)}, page: scrollPage,
+	}, func(p *qdrant.RetrievedPoint) error {
+		n, err := readSource(p.GetPayload())
+		now.list = append(now.list, n)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.caches.mu.Lock()
+	defer s.caches.mu.Unlock()
+	if s.caches.noted.own == now.own {
+		*s.caches.noted = now
+	}
+	return now.list, nil
 }
 
 // keep drops what the state does not show.

@@ -25,6 +25,9 @@ const (
 	lexicalVector = "lexical"
 )
 
+// fieldPlace is a chunkPlace.
+const fieldPlace = "place"
+
 // maxPageChunks bounds what one page may bring.
 const maxPageChunks = 1 << 16
 
@@ -94,8 +97,9 @@ func chunkPoint(source string, from uint64, page search.PageRecord, e search.Emb
 	p := payload{
 		fieldSource: text(source), fieldURL: text(e.URL), fieldFrom: count(from), fieldTo: count(0),
 		fieldOrdinal: count(uint64(e.Ordinal)), fieldPaths: texts(pathPrefixes(e.URL)),
-		"id": text(e.ID), "title": text(e.Title), "text": text(e.Text), "section": count(uint64(e.Section)),
-		"page_chunks": count(uint64(page.Chunks)), "indexed_at": encodeTime(page.IndexedAt), "modified": encodeTime(page.Modified),
+		fieldPlace: encodePlace(source, from, page, e.Chunk),
+		"id":       text(e.ID), "title": text(e.Title), "text": text(e.Text),
+		"indexed_at": encodeTime(page.IndexedAt), "modified": encodeTime(page.Modified),
 	}
 	for key, value := range map[string]string{
 		"anchor": e.Anchor, "glue": e.Glue, "context": e.Context, fieldLanguage: e.Language, fieldVersion: e.Version,
@@ -109,10 +113,8 @@ func chunkPoint(source string, from uint64, page search.PageRecord, e search.Emb
 			p[key] = count(uint64(value))
 		}
 	}
-	for key, list := range map[string][]string{"path": e.Path, fieldLangs: languageForms(e.Language)} {
-		if len(list) > 0 {
-			p[key] = texts(list)
-		}
+	if forms := languageForms(e.Language); len(forms) > 0 {
+		p[fieldLangs] = texts(forms)
 	}
 	vectors := map[string]*qdrant.Vector{}
 	if len(e.Lexical.Terms) > 0 {
@@ -137,38 +139,55 @@ func hashKey(hash string) string {
 // chunkFields are those of the payload that a chunk is read from.
 func chunkFields() []string {
 	return []string{
-		fieldSource, fieldURL, fieldFrom, fieldOrdinal, fieldLanguage, fieldVersion, "id", "title", "text", "section",
-		"page_chunks", "indexed_at", "modified", "anchor", "glue", "context", "lead", "tail", "path",
+		fieldPlace, "title", "text", "indexed_at", "modified", "anchor", "glue", "context", "lead", "tail",
 	}
 }
 
 // briefFields are those that rank a chunk.
-func briefFields() []string {
-	return []string{fieldSource, fieldURL, fieldFrom, fieldOrdinal, fieldLanguage, fieldVersion, "id", "section", "page_chunks", "path"}
+func briefFields() []string { return []string{fieldPlace} }
+
+// chunkPlace is what ranks a chunk. It is one value, as a search reads some hundred
+// of them, and the server takes its time for each field of each.
+type chunkPlace struct {
+	ID         string   `json:"i"`
+	Source     string   `json:"s"`
+	URL        string   `json:"u"`
+	Path       []string `json:"p,omitempty"`
+	Language   string   `json:"l,omitempty"`
+	Version    string   `json:"v,omitempty"`
+	From       uint64   `json:"f"`
+	Ordinal    int      `json:"o"`
+	Section    int      `json:"n"`
+	PageChunks int      `json:"c"`
 }
 
-// readChunk is the inverse of chunkPoint. What another program may have changed
-// in the payload cannot make Chunk.Body fail.
-func readChunk(p payload) search.Chunk {
+func encodePlace(source string, from uint64, page search.PageRecord, c docseek.Chunk) *qdrant.Value {
+	// Strings and numbers can always be encoded.
+	v, _ := encode(chunkPlace{c.ID, source, c.URL, c.Path, c.Language, c.Version, from, c.Ordinal, c.Section, page.Chunks})
+	return v
+}
+
+// readChunk is the inverse of chunkPoint; not ok when another program has spoilt
+// the payload. What it may have changed cannot make Chunk.Body fail.
+func readChunk(p payload) (_ search.Chunk, ok bool) {
+	var at chunkPlace
+	if err := decode(p[fieldPlace], &at); err != nil {
+		return search.Chunk{}, false
+	}
 	c := search.Chunk{
 		Chunk: docseek.Chunk{
-			ID: p["id"].GetStringValue(), URL: p[fieldURL].GetStringValue(), Anchor: p["anchor"].GetStringValue(),
-			Title: p["title"].GetStringValue(), Ordinal: int(p[fieldOrdinal].GetIntegerValue()), Section: int(p["section"].GetIntegerValue()),
-			Text: p["text"].GetStringValue(), Lead: int(p["lead"].GetIntegerValue()), Tail: int(p["tail"].GetIntegerValue()),
+			ID: at.ID, URL: at.URL, Path: at.Path, Ordinal: at.Ordinal, Section: at.Section, Language: at.Language, Version: at.Version,
+			Anchor: p["anchor"].GetStringValue(), Title: p["title"].GetStringValue(), Text: p["text"].GetStringValue(),
+			Lead: int(p["lead"].GetIntegerValue()), Tail: int(p["tail"].GetIntegerValue()),
 			Glue: p["glue"].GetStringValue(), Context: p["context"].GetStringValue(),
-			Language: p[fieldLanguage].GetStringValue(), Version: p[fieldVersion].GetStringValue(),
 		},
-		Source: p[fieldSource].GetStringValue(), Generation: uint64(p[fieldFrom].GetIntegerValue()),
+		Source: at.Source, Generation: at.From, PageChunks: at.PageChunks,
 		IndexedAt: decodeTime(p["indexed_at"]), Modified: decodeTime(p["modified"]),
-		PageChunks: int(p["page_chunks"].GetIntegerValue()),
-	}
-	for _, v := range p["path"].GetListValue().GetValues() {
-		c.Path = append(c.Path, v.GetStringValue())
 	}
 	if c.Lead < 0 || c.Tail < 0 || c.Lead > len(c.Text) || c.Tail > len(c.Text)-c.Lead {
 		c.Lead, c.Tail = 0, 0
 	}
-	return c
+	return c, true
 }
 
 // denseOf and termsOf read vectors, which servers before 1.17 give in fields that

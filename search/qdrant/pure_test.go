@@ -236,14 +236,24 @@ func TestChunkRoundTrip(t *testing.T) {
 		ID: "c", URL: "https://d.test/a", Anchor: "x", Title: "T", Path: []string{"A", "B"}, Ordinal: 2, Section: 1,
 		Text: "```\nx\n```", Lead: 4, Tail: 4, Glue: "\n", Context: "A > B", Language: "de", Version: "1",
 	}}
-	got := readChunk(chunkPoint("docs", 9, page, e).GetPayload())
+	whole := chunkPoint("docs", 9, page, e).GetPayload()
+	got, ok := readChunk(whole)
+	if !ok {
+		t.Fatal("not read")
+	}
 	want := search.Chunk{Chunk: e.Chunk, Source: "docs", Generation: 9, PageChunks: 3}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	for _, spoilt := range []payload{nil, {"lead": count(5)}, {"lead": qdrant.NewValueInt(-1)}, {"text": text("ab"), "lead": count(1), "tail": count(2)}} {
-		if body := readChunk(spoilt).Body(); len(body) > 2 {
-			t.Errorf("body %q", body)
+	for _, spoilt := range []payload{{"lead": count(5)}, {"lead": qdrant.NewValueInt(-1)}, {"text": text("ab"), "lead": count(1), "tail": count(2)}} {
+		spoilt[fieldPlace] = whole[fieldPlace]
+		if c, ok := readChunk(spoilt); !ok || len(c.Body()) > 2 {
+			t.Errorf("read %v, body %q", ok, c.Body())
+		}
+	}
+	for _, spoilt := range []payload{nil, {fieldPlace: count(1)}, {fieldPlace: text("{")}} {
+		if c, ok := readChunk(spoilt); ok {
+			t.Errorf("%v was read as %+v", spoilt, c)
 		}
 	}
 }

@@ -76,30 +76,17 @@ func (r *reader) steady(ctx context.Context, read func() error) error {
 }
 
 func (r *reader) Sources(ctx context.Context) ([]search.SourceInfo, error) {
-	var list []search.SourceInfo
-	if err := r.steady(ctx, func() (err error) {
-		list, err = r.readSources(ctx)
-		return err
-	}); err != nil {
+	notes, err := r.store.notes(ctx)
+	if err != nil {
 		return nil, fmt.Errorf("list the sources: %w", err)
 	}
-	return list, nil
-}
-
-func (r *reader) readSources(ctx context.Context) ([]search.SourceInfo, error) {
 	infos := make(map[string]search.SourceInfo, len(r.generations))
 	for name, g := range r.generations {
 		info := g.Info
 		info.LastSuccess = info.IndexedAt
 		infos[name] = info
 	}
-	err := r.store.remote.each(ctx, scroll{
-		collection: r.store.meta(), must: []*qdrant.Condition{ofKind(kindSource)}, page: scrollPage,
-	}, func(p *qdrant.RetrievedPoint) error {
-		noted, err := readSource(p.GetPayload())
-		if err != nil {
-			return err
-		}
+	for _, noted := range notes {
 		name := noted.Info.Source.Name
 		info, ok := infos[name]
 		if !ok {
@@ -112,10 +99,6 @@ func (r *reader) readSources(ctx context.Context) ([]search.SourceInfo, error) {
 			info.LastSuccess = noted.Info.LastSuccess
 		}
 		infos[name] = info
-		return nil
-	})
-	if err != nil {
-		return nil, err
 	}
 	list := make([]search.SourceInfo, 0, len(infos))
 	for _, name := range slices.Sorted(maps.Keys(infos)) {
@@ -248,6 +231,9 @@ func best(list []search.Candidate, limit int) []search.Candidate {
 // ask gets both lists of one collection with one request.
 func (r *reader) ask(ctx context.Context, req search.Request, q query) (search.Candidates, error) {
 	limit := uint64(req.Limit)
+	if len(r.asked(req.Filter.Sources)) == len(r.generations) {
+		req.Filter.Sources = nil // all are asked: nothing else is visible
+	}
 	filter := &qdrant.Filter{Must: slices.Concat(narrow(req.Filter), r.visible)}
 	fields := chunkFields()
 	if req.Brief {
@@ -266,15 +252,22 @@ func (r *reader) ask(ctx context.Context, req search.Request, q query) (search.C
 	if q.lexical {
 		batch = append(batch, one(lexicalVector, qdrant.NewQuerySparse(req.Lexical.Terms, req.Lexical.Weights), nil))
 	}
-	answers, err := r.store.remote.queryBatch(ctx, q.collection, batch)
+	answers, err := call(ctx, r.store.remote, "search in "+q.collection, func(ctx context.Context) ([]*qdrant.BatchResult, error) {
+		return r.store.remote.QueryBatch(ctx, &qdrant.QueryBatchPoints{CollectionName: q.collection, QueryPoints: batch, ReadConsistency: r.store.remote.consistency})
+	})
 	if err != nil {
 		return search.Candidates{}, err
 	}
+	if len(answers) != len(batch) {
+		return search.Candidates{}, fmt.Errorf("search in %s: %d answers to %d questions", q.collection, len(answers), len(batch))
+	}
 	lists := make([][]search.Candidate, len(answers))
 	for i, answer := range answers {
-		lists[i] = make([]search.Candidate, len(answer.GetResult()))
-		for j, p := range answer.GetResult() {
-			lists[i][j] = search.Candidate{Chunk: readChunk(p.GetPayload()), Score: float64(p.GetScore())}
+		lists[i] = make([]search.Candidate, 0, len(answer.GetResult()))
+		for _, p := range answer.GetResult() {
+			if chunk, ok := readChunk(p.GetPayload()); ok {
+				lists[i] = append(lists[i], search.Candidate{Chunk: chunk, Score: float64(p.GetScore())})
+			}
 		}
 	}
 	switch {
@@ -284,17 +277,6 @@ func (r *reader) ask(ctx context.Context, req search.Request, q query) (search.C
 		return search.Candidates{Dense: lists[0]}, nil
 	}
 	return search.Candidates{Dense: lists[0], Lexical: lists[1]}, nil
-}
-
-// queryBatch asks several questions with one request.
-func (r remote) queryBatch(ctx context.Context, collection string, batch []*qdrant.QueryPoints) ([]*qdrant.BatchResult, error) {
-	answers, err := call(ctx, r, "search in "+collection, func(ctx context.Context) ([]*qdrant.BatchResult, error) {
-		return r.QueryBatch(ctx, &qdrant.QueryBatchPoints{CollectionName: collection, QueryPoints: batch, ReadConsistency: r.consistency})
-	})
-	if err == nil && len(answers) != len(batch) {
-		err = fmt.Errorf("search in %s: %d answers to %d questions", collection, len(answers), len(batch))
-	}
-	return answers, err
 }
 
 // searchParams let the best quantized vectors be compared exactly.

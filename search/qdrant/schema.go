@@ -15,7 +15,7 @@ import (
 )
 
 // schemaVersion is that of the collections and payloads.
-const schemaVersion = 1
+const schemaVersion = 2
 
 // Keys of the metadata that mark a collection as one of ours.
 const (

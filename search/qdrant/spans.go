@@ -11,11 +11,8 @@ import (
 	"github.com/docseek/docseek/search"
 )
 
-// spansPerRead and chunksPerRead bound one request.
-const (
-	spansPerRead  = 64
-	chunksPerRead = 512
-)
+// spansPerRead bounds the conditions of one request.
+const spansPerRead = 64
 
 func (r *reader) Chunks(ctx context.Context, source, url string, first, last int) ([]search.Chunk, error) {
 	lists, err := r.Spans(ctx, []search.Span{{Source: source, URL: url, First: first, Last: last}})
@@ -36,34 +33,36 @@ func (r *reader) Spans(ctx context.Context, spans []search.Span) ([][]search.Chu
 	return lists, nil
 }
 
-// piece is a part of the span with that index whose chunks one question gives.
-type piece struct {
-	span        int
-	first, last int
-}
-
 func (r *reader) readSpans(ctx context.Context, spans []search.Span) ([][]search.Chunk, error) {
 	lists := make([][]search.Chunk, len(spans))
-	pieces := map[string][]piece{} // by collection
+	asked := map[string][]int{} // the spans that a collection may have chunks of
 	for i, s := range spans {
 		lists[i] = []search.Chunk{}
+		if s.First > s.Last {
+			continue
+		}
 		for _, name := range r.chunkCollections(r.generations[s.Source]) {
-			for first := max(s.First, 0); first <= min(s.Last, maxPageChunks-1); first += chunksPerRead {
-				pieces[name] = append(pieces[name], piece{i, first, min(s.Last, first+chunksPerRead-1)})
-			}
+			asked[name] = append(asked[name], i)
 		}
 	}
-	for name, list := range pieces {
-		for len(list) > 0 {
-			n, chunks := 0, 0
-			for n < min(len(list), spansPerRead) && (n == 0 || chunks+list[n].last-list[n].first < chunksPerRead) {
-				chunks += list[n].last - list[n].first + 1
-				n++
-			}
-			if err := r.readPieces(ctx, name, spans, list[:n], lists); err != nil {
+	for name, all := range asked {
+		for some := range slices.Chunk(all, spansPerRead) {
+			if err := r.store.remote.each(ctx, scroll{
+				collection: name, must: append(ofSpans(spans, some), r.visible...), payload: chunkFields(), page: scrollPage,
+			}, func(p *qdrant.RetrievedPoint) error {
+				c, ok := readChunk(p.GetPayload())
+				if !ok {
+					return nil
+				}
+				for _, i := range some {
+					if s := spans[i]; s.Source == c.Source && s.URL == c.URL && s.First <= c.Ordinal && c.Ordinal <= s.Last {
+						lists[i] = append(lists[i], c)
+					}
+				}
+				return nil
+			}); err != nil {
 				return nil, err
 			}
-			list = list[n:]
 		}
 	}
 	for i, s := range spans {
@@ -78,26 +77,23 @@ func (r *reader) readSpans(ctx context.Context, spans []search.Span) ([][]search
 	return lists, nil
 }
 
-// readPieces reads pieces with one request.
-func (r *reader) readPieces(ctx context.Context, name string, spans []search.Span, pieces []piece, into [][]search.Chunk) error {
-	batch := make([]*qdrant.QueryPoints, len(pieces))
-	for i, p := range pieces {
-		from, to, limit := float64(p.first), float64(p.last), uint64(p.last-p.first+1)
-		batch[i] = &qdrant.QueryPoints{
-			CollectionName: name, Limit: &limit, WithPayload: qdrant.NewWithPayloadInclude(chunkFields()...),
-			Filter: &qdrant.Filter{Must: slices.Concat([]*qdrant.Condition{
-				ofSource(spans[p.span].Source), ofPages(spans[p.span].URL), qdrant.NewRange(fieldOrdinal, &qdrant.Range{Gte: &from, Lte: &to}),
-			}, r.visible)},
-		}
+// ofSpans are the conditions on the chunks of some of the spans. The first two name
+// what the server has an index of, the third what is wanted of it.
+func ofSpans(spans []search.Span, some []int) []*qdrant.Condition {
+	var sources, urls []string
+	var wanted []*qdrant.Condition
+	for _, i := range some {
+		s := spans[i]
+		sources, urls = append(sources, s.Source), append(urls, s.URL)
+		from, to := float64(s.First), float64(s.Last)
+		wanted = append(wanted, qdrant.NewFilterAsCondition(&qdrant.Filter{Must: []*qdrant.Condition{
+			ofPages(s.URL), qdrant.NewRange(fieldOrdinal, &qdrant.Range{Gte: &from, Lte: &to}),
+		}}))
 	}
-	answers, err := r.store.remote.queryBatch(ctx, name, batch)
-	if err != nil {
-		return err
-	}
-	for i, answer := range answers {
-		for _, p := range answer.GetResult() {
-			into[pieces[i].span] = append(into[pieces[i].span], readChunk(p.GetPayload()))
-		}
-	}
-	return nil
+	return []*qdrant.Condition{qdrant.NewMatchKeywords(fieldSource, unique(sources)...), ofPages(unique(urls)...), either(wanted...)}
+}
+
+func unique(names []string) []string {
+	slices.Sort(names)
+	return slices.Compact(names)
 }

@@ -40,6 +40,7 @@ type writer struct {
 	dim     int              // of its vectors; 0 while it does not exist
 	places  map[string]place // the live pages, once they are needed
 	batch   batch
+	out     *outbox
 	written map[string]bool // pages that the run has points of
 	marked  map[string]bool // live pages that are marked as replaced
 	touched map[string]bool // pages put or removed
@@ -64,7 +65,7 @@ func (s *Store) begin(ctx context.Context, lease *lease, source docseek.Source, 
 		store: s, source: source, fingerprint: fingerprint, lease: lease,
 		live: &reader{store: s, snapshot: now, held: true}, base: now.generations[source.Name],
 		written: map[string]bool{}, marked: map[string]bool{}, touched: map[string]bool{},
-		tally: tally{}, checks: map[string]search.PageCheck{},
+		tally: tally{}, checks: map[string]search.PageCheck{}, out: newOutbox(ctx),
 	}
 	w.carried = w.base.N > 0 && w.base.Info.Fingerprint == fingerprint
 	rec, err := s.change(ctx, func(r *record) error {
@@ -332,7 +333,27 @@ func (w *writer) livePlaces(ctx context.Context) (map[string]place, error) {
 	return places, nil
 }
 
-// flush writes what is buffered.
+// settle writes what is buffered, and waits until all is written.
+func (w *writer) settle(ctx context.Context) error {
+	if err := w.flush(ctx); err != nil {
+		return err
+	}
+	if err := w.arrive(ctx); err != nil {
+		return fmt.Errorf("write pages: %w", err)
+	}
+	return nil
+}
+
+// arrive waits for what is on its way, and returns what became of it.
+func (w *writer) arrive(ctx context.Context) error {
+	err := w.out.empty(ctx)
+	if err != nil {
+		w.doubtful = true
+	}
+	return err
+}
+
+// flush sends what is buffered on its way.
 func (w *writer) flush(ctx context.Context) error {
 	items := w.batch.take()
 	if len(items) == 0 {
@@ -382,20 +403,25 @@ func (w *writer) write(ctx context.Context, items []item) error {
 			w.tally.add(terms, 1)
 		}
 	}
-	r := w.remote()
-	if err := r.send(ctx, w.set, embedded, w.alive); err != nil {
-		return err
-	}
-	if err := r.send(ctx, w.store.plain(), plain, w.alive); err != nil {
-		return err
-	}
-	return r.send(ctx, w.store.meta(), records, w.alive)
+	return w.out.post(ctx, func(ctx context.Context) error {
+		r := w.remote()
+		if err := r.send(ctx, w.set, embedded, w.lease.check); err != nil {
+			return err
+		}
+		if err := r.send(ctx, w.store.plain(), plain, w.lease.check); err != nil {
+			return err
+		}
+		return r.send(ctx, w.store.meta(), records, w.lease.check)
+	})
 }
 
 // takeBack deletes what the run itself wrote of pages.
 func (w *writer) takeBack(ctx context.Context, urls []string) error {
 	if len(urls) == 0 {
 		return nil
+	}
+	if err := w.arrive(ctx); err != nil {
+		return err
 	}
 	r := w.remote()
 	for _, name := range w.chunkSets() {
@@ -464,7 +490,7 @@ func (w *writer) Counts(ctx context.Context) (search.Counts, error) {
 	if err := w.alive(); err != nil {
 		return search.Counts{}, fmt.Errorf("count the generation: %w", err)
 	}
-	if err := w.flush(ctx); err != nil {
+	if err := w.settle(ctx); err != nil {
 		return search.Counts{}, err
 	}
 	return w.count(ctx)
@@ -498,6 +524,7 @@ func (w *writer) Commit(ctx context.Context, want search.Counts, run search.Run)
 		return fmt.Errorf("commit generation %d of source %s: %w", w.num, w.source.Name, err)
 	}
 	w.ended = true
+	w.out.close()
 	// The generation is live; what fails from here on is done by a later run.
 	after := context.WithoutCancel(ctx)
 	w.store.announce(after)
@@ -515,7 +542,7 @@ func (w *writer) Commit(ctx context.Context, want search.Counts, run search.Run)
 }
 
 func (w *writer) publish(ctx context.Context, want search.Counts, run search.Run) error {
-	if err := w.flush(ctx); err != nil {
+	if err := w.settle(ctx); err != nil {
 		return err
 	}
 	have, err := w.count(ctx)
@@ -717,6 +744,7 @@ func (w *writer) note(ctx context.Context, run search.Run, success time.Time) er
 	if err != nil {
 		return fmt.Errorf("encode the run: %w", err)
 	}
+	defer w.store.caches.forgetNotes()
 	return w.remote().upsert(ctx, w.store.meta(), []*qdrant.PointStruct{bare(id, payload{
 		fieldKind: text(kindSource), fieldSource: text(w.source.Name), "noted": encoded,
 	})})
@@ -738,6 +766,7 @@ func (w *writer) Finish(ctx context.Context, run search.Run) error {
 		return fmt.Errorf("finish the run of source %s: %w", w.source.Name, err)
 	}
 	w.ended = true
+	defer w.out.close()
 	if err = w.discard(ctx); err != nil {
 		err = fmt.Errorf("discard run %d of source %s: %w", w.num, w.source.Name, err)
 	}
@@ -747,6 +776,7 @@ func (w *writer) Finish(ctx context.Context, run search.Run) error {
 // discard deletes what the run wrote, and drops its number unless a request of it
 // may still come through: then the next run sweeps.
 func (w *writer) discard(ctx context.Context) error {
+	_ = w.arrive(ctx) // what fails is doubtful
 	if w.doubtful {
 		return nil
 	}
@@ -773,5 +803,6 @@ func (w *writer) Close() error {
 		return nil
 	}
 	w.ended = true
+	w.out.close()
 	return w.lease.release(context.Background())
 }
