@@ -239,7 +239,7 @@ func readSample(sample []byte) (map[string]any, error) {
 
 // content is the file.
 func (d *drafter) content(root *shape) outline {
-	response, target, items := useful(root)
+	response, target, items, nullable := useful(root)
 	describe := "write what the tool is for and when to use it"
 	if d.op.Description == "" {
 		d.op.Description = d.described(root)
@@ -277,13 +277,13 @@ func (d *drafter) content(root *shape) outline {
 	if described := d.result(response, target, items, shaped, single); described != nil {
 		file = append(file, pair{key: "output_schema", value: described})
 	}
-	return append(file, pair{key: "error_policy", value: d.policy(root, single)})
+	return append(file, pair{key: "error_policy", value: d.policy(root, single || nullable)})
 }
 
 // useful is the part of the data that the query is for: down to the first value
 // that has more than one thing in it. items is the list, where target is what it
-// holds.
-func useful(root *shape) (response string, target, items *shape) {
+// holds. nullable says that there may be a null instead of it.
+func useful(root *shape) (response string, target, items *shape, nullable bool) {
 	response, target = "$", root
 	for {
 		next, inner := target.inner()
@@ -291,11 +291,12 @@ func useful(root *shape) (response string, target, items *shape) {
 			break
 		}
 		response, target = response+next, inner
+		nullable = nullable || target.nullable && !strings.Contains(response, "[*]")
 	}
 	if target.form == list && target.item.form == object {
-		return response, target.item, target
+		return response, target.item, target, nullable
 	}
-	return response, target, nil
+	return response, target, nil, nullable
 }
 
 // output are the paths to the parts of a value, where something stands between
@@ -351,16 +352,14 @@ func (d *drafter) result(response string, target, items, shaped *shape, single b
 		one.nullable = false // a null is a failure
 	}
 	described := d.shaper.describe(&one)
-	array := func(nullable bool) {
-		kind := outline{{key: "type", value: "array"}}
-		described = append(nullableKeywords(kind, nullable), pair{key: "items", value: described})
+	array := func() {
+		described = outline{{key: "type", value: "array"}, {key: "items", value: described}}
 	}
-	several := strings.Contains(response, "[*]")
 	if items != nil && shaped == nil {
-		array(items.nullable && !several)
+		array() // never a null: that is a failure
 	}
-	if several {
-		array(false)
+	if strings.Contains(response, "[*]") {
+		array()
 	}
 	return described
 }
@@ -384,8 +383,8 @@ var (
 
 // policy says when an answer is a failure: where the query selects fields for
 // that, and types whose names say so.
-func (d *drafter) policy(root *shape, single bool) outline {
-	policy := outline{{key: "partial", value: "fail"}, {key: "null_is_error", value: single}}
+func (d *drafter) policy(root *shape, nullIsError bool) outline {
+	policy := outline{{key: "partial", value: "fail"}, {key: "null_is_error", value: nullIsError}}
 	var paths []any
 	var walk func(at string, s *shape)
 	walk = func(at string, s *shape) {

@@ -129,22 +129,27 @@ func (m mapping) result(a execute.Answer) Result {
 // judge holds a result to the policy and to the output's schema.
 func (m mapping) judge(r Result, a execute.Answer, data, value any) Result {
 	nothing := r.State == Null || r.State == Missing
+	null := m.response.nullAbove(data)
+	if r.State == Null {
+		null = m.response.stemText()
+	}
 	switch {
 	case a.Failed() && (!m.policy.acceptPartial || nothing):
 		r.State = Failed
 		return r
+	case null != "" && m.policy.nullIsError:
+		return r.fail("the answer is null at %s", null)
 	case r.State == Missing && r.Value == nil:
 		message := "path not found: the answer has nothing at " + m.response.text
-		if null := m.response.nullAbove(data); null != "" {
+		if null != "" {
 			message += ", since it has a null at " + null
 		}
 		r.Errors = append(r.Errors, execute.Fault{Message: message})
 		return r
-	case r.State == Null && m.policy.nullIsError:
-		return r.fail("the answer is null at %s", m.response.stemText())
-	case nothing && !m.response.definite():
-		r.Hint = hint(r.Hint, fmt.Sprintf("The list is empty because the answer has %s at %s.",
-			map[State]string{Null: "a null", Missing: "nothing"}[r.State], m.response.stemText()))
+	case nothing && null != "":
+		r.Hint = m.emptied(r.Hint, "a null at "+null)
+	case nothing:
+		r.Hint = m.emptied(r.Hint, "nothing at "+m.response.stemText())
 	}
 	if m.schema != nil {
 		if wrong := checkValue(m.schema, value); len(wrong) > 0 {
@@ -154,7 +159,13 @@ func (m mapping) judge(r Result, a execute.Answer, data, value any) Result {
 	return r
 }
 
-func hint(before, more string) string { return strings.TrimSpace(before + " " + more) }
+// emptied adds to a hint why there is nothing in a list.
+func (m mapping) emptied(hint, why string) string {
+	if m.response.definite() {
+		return hint
+	}
+	return strings.TrimSpace(hint + " The list is empty because the answer has " + why + ".")
+}
 
 // value is what the response path selects in the data, in its shape.
 func (m mapping) value(data any) (any, State, error) {
