@@ -49,6 +49,7 @@ func TestMain(m *testing.M) {
 //	api                     serve the demo's GraphQL API at $API/graphql, on the host $APIHOST
 //	tools NAME…             wait until the operations that are tools at $ADDR are these
 //	call FILE NAME ARGUMENTS  call a tool at $ADDR; its structured answer goes to FILE, and an error's text to FILE.error
+//	model NAME DIMENSION    serve an embeddings API at $MODEL; model down ends it, and holds the address
 //	stored                  wait until the index in $DOCSEEK_DATA_DIR has a generation
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -58,12 +59,13 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("NO_PROXY", "127.0.0.1")
 			e.Values[siteKey{}] = &served{held: map[string]func(){}}
+			e.Values[embeddingsKey{}] = &embeddings{}
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"site": cmdSite, "set": cmdSet, "drop": cmdDrop, "hold": cmdHold, "release": cmdRelease, "asked": cmdAsked,
 			"json": cmdJSON, "exitcode": cmdExitCode, "freeport": cmdFreeport, "up": cmdUp, "stored": cmdStored,
-			"api": cmdAPI, "request": cmdRequest, "until": cmdUntil, "tools": cmdTools, "call": cmdCall,
+			"api": cmdAPI, "request": cmdRequest, "until": cmdUntil, "tools": cmdTools, "call": cmdCall, "model": cmdModel,
 		},
 	})
 }
