@@ -138,9 +138,21 @@ func readFile(path string) ([]byte, error) {
 	return text, nil
 }
 
+// decodeEntries reads YAML. On some texts that are none, goccy/go-yaml v1.19.2
+// panics; a file that is half written must not end a request.
+func decodeEntries(text []byte) (entries []Entry, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			entries, err = nil, fmt.Errorf("read YAML: %v", p)
+		}
+	}()
+	err = yaml.UnmarshalWithOptions(text, &entries, yaml.Strict())
+	return entries, err
+}
+
 func parseEntries(text []byte) ([]accepted, error) {
-	var entries []Entry
-	if err := yaml.UnmarshalWithOptions(text, &entries, yaml.Strict()); err != nil && !errors.Is(err, io.EOF) {
+	entries, err := decodeEntries(text)
+	if err != nil && !errors.Is(err, io.EOF) {
 		// The library's own text quotes the file, in which a token may stand by mistake.
 		var located yaml.Error
 		if errors.As(err, &located) && located.GetToken() != nil {
