@@ -42,6 +42,8 @@ func TestQdrantMigration(t *testing.T) {
 	onServer := []string{
 		"DOCSEEK_STORE_KIND=qdrant", "DOCSEEK_STORE_URL=http://" + address,
 		fmt.Sprintf("DOCSEEK_STORE_COLLECTION=migrated%d", time.Now().UnixNano()),
+		"DOCSEEK_STORE_SHARDS=2", "DOCSEEK_STORE_WRITE_CONSISTENCY=1", "DOCSEEK_STORE_READ_CONSISTENCY=quorum",
+		"DOCSEEK_STORE_QUANTIZATION=scalar", "DOCSEEK_STORE_OVERSAMPLING=2.5", "DOCSEEK_STORE_ON_DISK=true",
 	}
 	docseek := func(env []string, args ...string) []byte {
 		t.Helper()
