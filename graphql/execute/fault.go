@@ -52,6 +52,9 @@ func (f Fault) String() string {
 	}
 	b.WriteString(strings.Join(strings.Fields(f.Message), " "))
 	if len(f.Suggestions) > 0 {
+		if !strings.HasSuffix(f.Message, ".") {
+			b.WriteByte('.')
+		}
 		b.WriteString(" Nearest: " + strings.Join(f.Suggestions, ", ") + ".")
 	}
 	if f.Code != "" {

@@ -307,7 +307,7 @@ response_path: $.orders[*].id
 `})
 	for input, want := range map[string]string{
 		`{"sort":"newest","range":{"from":"2026-01-02"}}`: ``,
-		`{"sort":"LATEST"}`:           `arguments: $.sort must be one of Sort's values, got "LATEST" Nearest: NEWEST, OLDEST.`,
+		`{"sort":"LATEST"}`:           `arguments: $.sort must be one of Sort's values, got "LATEST". Nearest: NEWEST, OLDEST.`,
 		`{"range":{"from":"soon"}}`:   `arguments: $.range.from must be Date: the value: 'soon' is not valid date`,
 		`{"range":{"to":null}}`:       `arguments: $.range.from is missing: it must be Date!`,
 		`{"range":{"and":[{"x":1}]}}`: "arguments: $.range.from is missing",

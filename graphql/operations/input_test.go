@@ -53,7 +53,7 @@ func TestVariables(t *testing.T) {
 		"ID as a number":             {"id", `{"id":42}`, `{"id":"42"}`, ``},
 		"ID beyond 53 bits":          {"id", `{"id":9007199254740993}`, `{"id":"9007199254740993"}`, ``},
 		"no document":                {"id", `{"id":"\"){id} mutation{x}"}`, `{"id":"\"){id} mutation{x}"}`, ``},
-		"another key":                {"id", `{"ID":"a"}`, ``, `ID is not declared by query Id Nearest: id.`},
+		"another key":                {"id", `{"ID":"a"}`, ``, `ID is not declared by query Id. Nearest: id.`},
 		"default":                    {"count", `{}`, `{}`, ``},
 		"null for a default":         {"count", `{"n":null}`, ``, `n must not be null`},
 		"too large":                  {"count", `{"n":3000000000}`, ``, `from -2147483648 to 2147483647, got 3000000000`},
