@@ -71,7 +71,7 @@ func TestVariables(t *testing.T) {
 		"no such amount":             {"scalars", `{"money":7}`, ``, `money must be Money`},
 		"a number beyond all bounds": {"scalars", `{"money":1e999999999}`, ``, `out of all proportion`},
 		"an enum in another case":    {"sorted", `{"sort":"asc"}`, `{"sort":"ASC"}`, ``},
-		"no value of the enum":       {"sorted", `{"sort":"UP"}`, ``, `one of Sort's values, got "UP" Nearest: ASC, DESC.`},
+		"no value of the enum":       {"sorted", `{"sort":"UP"}`, ``, `one of Sort's values, got "UP". Nearest: ASC, DESC.`},
 		"one for a list":             {"sorted", `{"ids":7}`, `{"ids":["7"]}`, ``},
 		"a list":                     {"sorted", `[]`, ``, `must be a JSON object, got a list`},
 	} {
