@@ -25,7 +25,8 @@ type Store struct {
 	Quantization     string `yaml:"quantization,omitempty" env:"QUANTIZATION"`
 	OnDisk           bool   `yaml:"on_disk,omitempty" env:"ON_DISK"`
 	// ReadConsistency is how many replicas have to agree on what a search finds:
-	// any (one), majority or all. Empty means any.
+	// any (one), quorum (more than half), majority (of all of them) or all. Empty
+	// means any.
 	ReadConsistency string `yaml:"read_consistency,omitempty" env:"READ_CONSISTENCY"`
 	// Oversampling is how many times more candidates are taken by quantized vectors
 	// than by exact ones; 0 means 3.
@@ -73,7 +74,7 @@ func (v *validator) store(s Store) {
 		v.fault("store.write_consistency", "must be 0 to the number of replicas, %d (got %d)", most, s.WriteConsistency)
 	}
 	if s.ReadConsistency != "" {
-		v.oneOf("store.read_consistency", s.ReadConsistency, "any", "majority", "all")
+		v.oneOf("store.read_consistency", s.ReadConsistency, "any", "quorum", "majority", "all")
 	}
 	if s.Oversampling != 0 && !(s.Oversampling >= 1 && s.Oversampling <= 100) {
 		v.fault("store.oversampling", "must be 1 to 100 (got %v)", s.Oversampling)

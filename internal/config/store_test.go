@@ -34,7 +34,7 @@ func TestStore(t *testing.T) {
 				`c.yaml:6:13: store.replicas: must be 0 to 16 (got 99)`,
 				`c.yaml:7:17: store.quantization: must be none or scalar or binary (got "fp4")`,
 				`c.yaml:8:22: store.write_consistency: must be 0 to the number of replicas, 99 (got 100)`,
-				`c.yaml:9:21: store.read_consistency: must be any or majority or all (got "most")`,
+				`c.yaml:9:21: store.read_consistency: must be any or quorum or majority or all (got "most")`,
 				`c.yaml:10:17: store.oversampling: must be 1 to 100 (got 0.5)`,
 			},
 		},
