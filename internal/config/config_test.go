@@ -215,6 +215,7 @@ func TestHostileFiles(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"mappings":     {"sources: " + strings.Repeat("{a: ", 50_000), "c.yaml:1:410: nests deeper than 100"},
 		"sequences":    {strings.Repeat("[", 500_000), "c.yaml:1:101: nests deeper than 100"},
+		"lone tag":     {"schedule: off\nsources: ! &a b\n", "c.yaml:2:10: sources: is a value that cannot be read: is there a tag (!) without one?"},
 		"equal faults": {equal, `c.yaml:2:58: sources[0].rate.delay: time: invalid duration "soon"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -249,9 +249,16 @@ func (r *reader) decode() Config {
 	return Default()
 }
 
-func (r *reader) try() (Config, error) {
-	c := Default()
-	err := yaml.NodeToValue(r.root, &c, yaml.Strict())
+// try decodes the tree as it is. On some tags without a value, goccy/go-yaml
+// v1.19.2 panics.
+func (r *reader) try() (c Config, err error) {
+	defer func() {
+		if recover() != nil {
+			c, err = Default(), errors.New("is a value that cannot be read: is there a tag (!) without one?")
+		}
+	}()
+	c = Default()
+	err = yaml.NodeToValue(r.root, &c, yaml.Strict())
 	return c, err
 }
 
