@@ -72,14 +72,36 @@ func approving(c config.Config, name string) ([]config.GraphQL, error) {
 	return nil, usagef("no operations are configured: name their files under graphql, operations, and give --config FILE")
 }
 
-// inventory loads the operations of some endpoints. What is broken in them stands
-// in the inventories; the error is that of a schema, or of files that cannot be read.
-func (a *app) inventory(ctx context.Context, c config.Config, endpoints []config.GraphQL) (*gateway.Gateway, error) {
+// approved are the endpoints that a command is about, with their operations.
+type approved struct {
+	*gateway.Gateway
+	config    config.Config
+	endpoints []config.GraphQL
+	// failure is why a schema or files could not be loaded; nil if all were.
+	failure error
+}
+
+// approved loads the operations of the endpoint of a name, or of all. What is
+// broken in them stands in the inventories.
+func (a *app) approved(ctx context.Context, endpoint string, change func([]config.GraphQL) error) (*approved, error) {
+	c, err := a.configuration(nil)
+	if err != nil {
+		return nil, err
+	}
+	endpoints, err := approving(c, endpoint)
+	if err != nil {
+		return nil, err
+	}
+	if change != nil {
+		if err := change(endpoints); err != nil {
+			return nil, err
+		}
+	}
 	g, err := newGateway(c, slog.New(slog.DiscardHandler), nil, endpoints...)
 	if err != nil {
 		return nil, err
 	}
-	return g, g.Reload(ctx)
+	return &approved{g, c, endpoints, g.Reload(ctx)}, nil
 }
 
 // listed is an operation as operations list prints it.
@@ -109,38 +131,30 @@ was tested and is published, and if not, why. With --json it prints
 "message"}],"tokens"}; tokens are there with --stats.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.configuration(nil)
+			all, err := a.approved(cmd.Context(), *endpoint, nil)
 			if err != nil {
 				return err
 			}
-			endpoints, err := approving(c, *endpoint)
-			if err != nil {
-				return err
+			defer all.Close()
+			if all.failure != nil {
+				a.complain(all.failure) // the list says what that means for each operation
 			}
-			g, err := a.inventory(cmd.Context(), c, endpoints)
-			if g == nil {
-				return err
-			}
-			defer g.Close()
-			if err != nil {
-				a.complain(err) // the list says what that means for each operation
-			}
-			return a.printOperations(g, c.MaxOperations, stats)
+			return a.printOperations(all, stats)
 		},
 	}
 	c.Flags().BoolVar(&stats, "stats", false, "show what each tool costs an agent, in tokens of tools/list (o200k_base)")
 	return c
 }
 
-func (a *app) printOperations(g *gateway.Gateway, most int, stats bool) error {
-	published := g.Operations()
+func (a *app) printOperations(all *approved, stats bool) error {
+	published, most := all.Operations(), all.config.MaxOperations
 	rows, faults := []listed{}, []operations.Fault{}
 	total := 0
 	count := func(string) (int, error) { return 0, nil }
 	if stats {
 		count = codec.NewO200kBase().Count
 	}
-	for _, inventory := range g.Inventories() {
+	for _, inventory := range all.Inventories() {
 		faults = slices.Concat(faults, inventory.Set.Faults, inventory.Clashes)
 		for _, o := range inventory.Set.Operations {
 			row := listed{
@@ -241,32 +255,17 @@ place, and the exit code is 1 where there is one. With --json it prints
 			if format != "text" && format != "github" {
 				return usagef("--format must be text or github (got %q)", format)
 			}
-			c, err := a.configuration(nil)
-			if err != nil {
-				return err
-			}
-			endpoints, err := approving(c, *endpoint)
-			if err != nil {
-				return err
-			}
 			if schema != "" && introspect {
 				return usagef("give one of --schema and --introspect")
 			}
-			if schema != "" && len(endpoints) > 1 {
-				return usagef("--schema is that of one endpoint: choose it with --endpoint")
+			all, err := a.approved(cmd.Context(), *endpoint, func(endpoints []config.GraphQL) error {
+				return heldTo(endpoints, schema, introspect)
+			})
+			if err != nil {
+				return err
 			}
-			for i := range endpoints {
-				switch {
-				case introspect:
-					endpoints[i].Schema = config.Introspect
-				case schema != "":
-					if endpoints[i].Schema, err = filepath.Abs(schema); err != nil {
-						return fmt.Errorf("find %s: %w", schema, err)
-					}
-				}
-				endpoints[i].Strict = false // all faults are asked for, not whether to go on
-			}
-			faults, err := a.check(cmd.Context(), c, endpoints, built)
+			defer all.Close()
+			faults, err := a.check(all, built)
 			if err != nil {
 				return err
 			}
@@ -280,21 +279,39 @@ place, and the exit code is 1 where there is one. With --json it prints
 	return c
 }
 
+// heldTo lets endpoints be held to the schema of a file, or to what they say of
+// themselves.
+func heldTo(endpoints []config.GraphQL, schema string, introspect bool) error {
+	if schema != "" && len(endpoints) > 1 {
+		return usagef("--schema is that of one endpoint: choose it with --endpoint")
+	}
+	for i := range endpoints {
+		endpoints[i].Strict = false // all faults are asked for, not whether to go on
+		switch {
+		case introspect:
+			endpoints[i].Schema = config.Introspect
+		case schema != "":
+			path, err := filepath.Abs(schema)
+			if err != nil {
+				return fmt.Errorf("find %s: %w", schema, err)
+			}
+			endpoints[i].Schema = path
+		}
+	}
+	return nil
+}
+
 // check are the faults of the operations and of what was built of them into a
 // folder.
-func (a *app) check(ctx context.Context, c config.Config, endpoints []config.GraphQL, folder string) ([]operations.Fault, error) {
-	g, err := a.inventory(ctx, c, endpoints)
-	if g != nil {
-		defer g.Close()
-	}
-	if err != nil {
-		return nil, err
+func (a *app) check(all *approved, folder string) ([]operations.Fault, error) {
+	if all.failure != nil {
+		return nil, all.failure
 	}
 	faults := []operations.Fault{}
-	for _, inventory := range g.Inventories() {
+	for _, inventory := range all.Inventories() {
 		var written []operations.File
 		for _, name := range []string{persistedName, toolsName, apolloName} {
-			name = filepath.Join(outFolder(folder, inventory, len(endpoints)), name)
+			name = filepath.Join(outFolder(folder, inventory, len(all.endpoints)), name)
 			text, err := a.readFile(name, maxBuiltBytes)
 			if errors.Is(err, os.ErrNotExist) {
 				continue
@@ -388,32 +405,23 @@ Nothing is written while an operation is broken.`,
 }
 
 func (a *app) build(ctx context.Context, endpoint, out string, apollo bool) error {
-	c, err := a.configuration(nil)
+	all, err := a.approved(ctx, endpoint, nil)
 	if err != nil {
 		return err
 	}
-	endpoints, err := approving(c, endpoint)
-	if err != nil {
-		return err
-	}
-	g, err := a.inventory(ctx, c, endpoints)
-	if g != nil {
-		defer g.Close()
-	}
+	defer all.Close()
 	var faults []operations.Fault
-	if g != nil {
-		for _, inventory := range g.Inventories() {
-			faults = slices.Concat(faults, inventory.Set.Faults, inventory.Clashes)
-		}
+	for _, inventory := range all.Inventories() {
+		faults = slices.Concat(faults, inventory.Set.Faults, inventory.Clashes)
 	}
-	if len(faults) > 0 {
+	switch {
+	case len(faults) > 0:
 		return a.printFaults(faults, false)
+	case all.failure != nil:
+		return all.failure
 	}
-	if err != nil {
-		return err
-	}
-	for _, inventory := range g.Inventories() {
-		folder := outFolder(out, inventory, len(endpoints))
+	for _, inventory := range all.Inventories() {
+		folder := outFolder(out, inventory, len(all.endpoints))
 		if err := os.MkdirAll(folder, 0o750); err != nil {
 			return fmt.Errorf("make a folder for what is built: %w", err)
 		}
@@ -495,12 +503,12 @@ error. The file is published once docseek operations test has recorded it.`,
 
 func (a *app) draft(ctx context.Context, c config.Config, chosen config.GraphQL, o operations.DraftOptions) error {
 	chosen.Operations = nil
-	g, err := a.inventory(ctx, c, []config.GraphQL{chosen})
-	if g == nil {
+	g, err := newGateway(c, slog.New(slog.DiscardHandler), nil, chosen)
+	if err != nil {
 		return err
 	}
 	defer g.Close()
-	if err != nil {
+	if err := g.Reload(ctx); err != nil {
 		fmt.Fprintf(a.err, "docseek: drafted without the schema: %v\n", err)
 	}
 	o.Endpoint, o.Schema = chosen.Name, g.Inventories()[0].Schema
@@ -560,21 +568,13 @@ func (a *app) test(ctx context.Context, name, endpoint string, input json.RawMes
 	if ext := strings.ToLower(filepath.Ext(path)); ext != ".yaml" && ext != ".yml" {
 		return usagef("%s is no operation file (.yaml): annotated documents are published without a test", name)
 	}
-	c, err := a.configuration(nil)
+	all, err := a.approved(ctx, endpoint, nil)
 	if err != nil {
 		return err
 	}
-	endpoints, err := approving(c, endpoint)
-	if err != nil {
-		return err
-	}
-	g, err := a.inventory(ctx, c, endpoints)
-	if g == nil {
-		return err
-	}
-	defer g.Close()
+	defer all.Close()
 	// A schema that cannot be had is no obstacle to a call.
-	op, file, faults, err := g.LoadFile(endpoint, path)
+	op, file, faults, err := all.LoadFile(endpoint, path)
 	if errors.Is(err, os.ErrNotExist) {
 		return usageError{err}
 	}
@@ -587,18 +587,18 @@ func (a *app) test(ctx context.Context, name, endpoint string, input json.RawMes
 	if op.Type == operations.Mutation && !confirm {
 		return usagef("%s is a mutation and changes real data: give --confirm to call it", op.Name)
 	}
-	result, err := g.Try(ctx, op, input)
+	result, err := all.Try(ctx, op, input)
 	if err != nil {
 		return err
 	}
-	at := slices.IndexFunc(endpoints, func(g config.GraphQL) bool { return g.Name == op.Endpoint })
+	at := slices.IndexFunc(all.endpoints, func(g config.GraphQL) bool { return g.Name == op.Endpoint })
 	tried := trial{
 		Operation: op.Name, Endpoint: op.Endpoint, Data: result.Data, Errors: result.Errors, State: result.State,
 		Result: result.Object(), Revision: op.Revision, Recorded: !result.Failed(),
-		Request: sentRequest(endpoints[at], c.AuthProfiles, op, result),
+		Request: sentRequest(all.endpoints[at], all.config.AuthProfiles, op, result),
 	}
 	if tried.Recorded {
-		if err := record(path, op, file.Text, endpoints[at].URL); err != nil {
+		if err := record(path, op, file.Text, all.endpoints[at].URL); err != nil {
 			return err
 		}
 	}

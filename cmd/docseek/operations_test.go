@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -107,23 +106,7 @@ func TestHangupReloads(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := exec.CommandContext(t.Context(), self)
-	server.Args = []string{"docseek", "--config", filepath.Join(folder, "docseek.yaml"), "--data-dir", t.TempDir(), "serve", "--stdio"}
-	in, err := server.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := server.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	server, in, out := stdioServer(t, "--config", filepath.Join(folder, "docseek.yaml"))
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)
 	ask := func(message, until string) string {

@@ -9,26 +9,31 @@ import (
 	"testing"
 )
 
-// TestStdioEndsOnSignal tells a server on stdio to end, as an agent's client does
-// that closes: that is no failure.
-func TestStdioEndsOnSignal(t *testing.T) {
+// stdioServer starts a server on stdio in a process of its own.
+func stdioServer(t *testing.T, flags ...string) (server *exec.Cmd, in io.WriteCloser, out io.Reader) {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := exec.CommandContext(t.Context(), self)
-	server.Args = []string{"docseek", "--data-dir", t.TempDir(), "serve", "--stdio"}
-	in, err := server.StdinPipe()
-	if err != nil {
+	server = exec.CommandContext(t.Context(), self)
+	server.Args = append(append([]string{"docseek", "--data-dir", t.TempDir()}, flags...), "serve", "--stdio")
+	if in, err = server.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
-	out, err := server.StdoutPipe()
-	if err != nil {
+	if out, err = server.StdoutPipe(); err != nil {
 		t.Fatal(err)
 	}
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
+	return server, in, out
+}
+
+// TestStdioEndsOnSignal tells a server on stdio to end, as an agent's client does
+// that closes: that is no failure.
+func TestStdioEndsOnSignal(t *testing.T) {
+	server, in, out := stdioServer(t)
 	if _, err := io.WriteString(in, `{"jsonrpc":"2.0","id":0,"method":"ping"}`+"\n"); err != nil {
 		t.Fatal(err)
 	}
