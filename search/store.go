@@ -168,8 +168,10 @@ type SourceInfo struct {
 	Generation uint64 `json:"generation"`
 	// Fingerprint names what embedded the live generation.
 	Fingerprint string `json:"fingerprint"`
-	Pages       int    `json:"pages"`
-	Chunks      int    `json:"chunks"`
+	// Before is that of the generation that a rollback leads to; empty without one.
+	Before string `json:"before,omitempty"`
+	Pages  int    `json:"pages"`
+	Chunks int    `json:"chunks"`
 	// Embedded is how many of the chunks have a vector.
 	Embedded int `json:"embedded"`
 	// IndexedAt is when the live generation was committed.

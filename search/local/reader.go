@@ -116,6 +116,7 @@ func (r *reader) liveInfos(ctx context.Context, tx *sql.Tx) (map[string]search.S
 		if !r.Visible(i.Generation, 0) {
 			continue
 		}
+		i.Before = infos[name].Fingerprint
 		i.IndexedAt = decodeTime(committed)
 		if err := errors.Join(json.Unmarshal(settings, &i.Source), json.Unmarshal(versions, &i.Versions),
 			json.Unmarshal(languages, &i.Languages)); err != nil {

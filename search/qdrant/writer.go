@@ -563,7 +563,7 @@ func (w *writer) publish(ctx context.Context, want search.Counts, run search.Run
 	g := generation{
 		N: w.num, Previous: w.base.N, Set: w.set, Dim: w.dim,
 		Info: search.SourceInfo{
-			Source: w.source, Generation: w.num, Fingerprint: w.fingerprint, Pages: have.Pages, Chunks: have.Chunks, Embedded: have.Embedded,
+			Source: w.source, Generation: w.num, Fingerprint: w.fingerprint, Before: w.base.Info.Fingerprint, Pages: have.Pages, Chunks: have.Chunks, Embedded: have.Embedded,
 			IndexedAt: w.store.now().UTC(), LastRun: &run,
 		},
 	}

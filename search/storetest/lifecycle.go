@@ -470,6 +470,7 @@ func testFingerprint(m must, open opener) {
 	m.same([]int{dense(fingerprint), dense("model-b")}, []int{4, 0})
 	m.commit(w)
 	m.same([]int{dense(fingerprint), dense("model-b")}, []int{0, 2})
+	m.same(m.info(m.reader(s)).Before, fingerprint)
 	m.same(m.info(m.reader(s)).Fingerprint, "model-b")
 	m.same(m.texts(m.reader(s), docseek.Filter{}), textsOf(a))
 
