@@ -2,6 +2,7 @@ package embed
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,8 @@ const (
 	// is forgotten at a time.
 	segmentsPerCache = 16
 	segmentSuffix    = ".vectors"
+	useSuffix        = ".used"
+	spaceLength      = 16
 	// lockPatience is how long another process may keep the cache from being
 	// written; lockRetry how often it is asked for.
 	lockPatience = 10 * time.Second
@@ -37,7 +40,9 @@ const (
 )
 
 // DiskCache is a Cache in a directory of its own. Records are appended to
-// numbered segment files; when the cache is full, the oldest segment goes.
+// numbered segment files, each of one fingerprint; when the cache is full, the
+// oldest segment goes, and [DiskCache.Keep] removes those of fingerprints that are
+// out of use.
 // Several processes may use one directory: those that write take turns, those
 // that read need not. Every record carries a checksum, and what a crash leaves of
 // a half-written one is cut off by the next that opens or writes. Records are not
@@ -51,16 +56,43 @@ type DiskCache struct {
 	mu     sync.Mutex
 	lock   *flock.Flock
 	index  map[cacheKey]place
-	known  map[uint64]int64 // segment → up to where it is in the index
-	newest uint64           // segment ever seen
+	known  map[segment]int64      // up to where a segment is in the index
+	newest uint64                 // number ever seen
+	used   map[space]*flock.Flock // shared locks on what this cache has got or put
 	buf    []byte
 }
 
 var _ Cache = (*DiskCache)(nil)
 
+// space names a fingerprint in the names of files: the start of its SHA-256, in hex.
+type space string
+
+func spaceOf(fingerprint string) space { return space(TextHash(fingerprint)[:spaceLength]) }
+
+func (of space) valid() bool {
+	return len(of) == spaceLength && strings.Trim(string(of), "0123456789abcdef") == ""
+}
+
+// segment is a file of records of one fingerprint. Numbers are given out once.
+type segment struct {
+	number uint64
+	space  space
+}
+
+func (s segment) name() string { return fmt.Sprintf("%08d-%s%s", s.number, s.space, segmentSuffix) }
+
+// segmentNamed is the segment that a file's name says.
+func segmentNamed(name string) (s segment, ok bool) {
+	stem, isSegment := strings.CutSuffix(name, segmentSuffix)
+	number, of, _ := strings.Cut(stem, "-")
+	n, err := strconv.ParseUint(number, 10, 63)
+	s = segment{n, space(of)}
+	return s, isSegment && err == nil && s.space.valid() && s.name() == name
+}
+
 // place is where a record stands.
 type place struct {
-	segment uint64
+	segment segment
 	offset  int64
 	size    int64
 }
@@ -85,7 +117,8 @@ func OpenDiskCache(ctx context.Context, dir string, maxBytes int64) (*DiskCache,
 		dir: dir, root: root, maxBytes: maxBytes, segmentBytes: maxBytes / segmentsPerCache,
 		lock:  flock.New(filepath.Join(dir, "lock"), flock.SetPermissions(0o600)),
 		index: map[cacheKey]place{},
-		known: map[uint64]int64{},
+		known: map[segment]int64{},
+		used:  map[space]*flock.Flock{},
 	}
 	if err := c.exclusively(ctx, func() error { return c.prune(0) }); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the vector cache %s: %w", dir, err), c.Close())
@@ -97,7 +130,11 @@ func OpenDiskCache(ctx context.Context, dir string, maxBytes int64) (*DiskCache,
 func (c *DiskCache) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return errors.Join(c.lock.Close(), c.root.Close())
+	errs := []error{c.lock.Close()}
+	for _, use := range c.used {
+		errs = append(errs, use.Close())
+	}
+	return errors.Join(append(errs, c.root.Close())...)
 }
 
 // Get returns the vectors that the cache has, with what other processes have put
@@ -105,10 +142,16 @@ func (c *DiskCache) Close() error {
 func (c *DiskCache) Get(ctx context.Context, fingerprint string, hashes []string) (map[string][]float32, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.refresh(false); err != nil {
+	var err error
+	if of := spaceOf(fingerprint); c.used[of] == nil {
+		err = c.exclusively(ctx, func() error { return c.use(of) })
+	} else {
+		err = c.refresh(false)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("read the vector cache %s: %w", c.dir, err)
 	}
-	bySegment := map[uint64]map[string]cacheKey{}
+	bySegment := map[segment]map[string]cacheKey{}
 	for _, hash := range hashes {
 		key, err := keyOf(fingerprint, hash)
 		if err != nil {
@@ -133,8 +176,8 @@ func (c *DiskCache) Get(ctx context.Context, fingerprint string, hashes []string
 
 // read adds the vectors of one segment. What cannot be read is forgotten: it may
 // have been pruned by another process, or damaged.
-func (c *DiskCache) read(segment uint64, keys map[string]cacheKey, vectors map[string][]float32) {
-	file, err := c.root.Open(segmentName(segment))
+func (c *DiskCache) read(segment segment, keys map[string]cacheKey, vectors map[string][]float32) {
+	file, err := c.root.Open(segment.name())
 	if err != nil {
 		c.forget(segment)
 		return
@@ -156,7 +199,11 @@ func (c *DiskCache) read(segment uint64, keys map[string]cacheKey, vectors map[s
 func (c *DiskCache) Put(ctx context.Context, fingerprint string, vectors map[string][]float32) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	of := spaceOf(fingerprint)
 	err := c.exclusively(ctx, func() error {
+		if err := c.use(of); err != nil {
+			return err
+		}
 		var batch []byte
 		for _, hash := range slices.Sorted(maps.Keys(vectors)) {
 			key, err := keyOf(fingerprint, hash)
@@ -171,14 +218,14 @@ func (c *DiskCache) Put(ctx context.Context, fingerprint string, vectors map[str
 				continue
 			}
 			if len(batch) > 0 && int64(len(batch))+recordSize(len(vector)) > c.segmentBytes {
-				if err := c.write(batch); err != nil {
+				if err := c.write(of, batch); err != nil {
 					return err
 				}
 				batch = batch[:0]
 			}
 			batch = appendRecord(batch, key, vector)
 		}
-		return c.write(batch)
+		return c.write(of, batch)
 	})
 	if err != nil {
 		return fmt.Errorf("write the vector cache %s: %w", c.dir, err)
@@ -186,9 +233,98 @@ func (c *DiskCache) Put(ctx context.Context, fingerprint string, vectors map[str
 	return nil
 }
 
-// write appends whole records, to the newest segment as long as they fit. The
+// use marks a fingerprint as in use by this process. The caller holds the lock.
+func (c *DiskCache) use(of space) error {
+	if c.used[of] != nil {
+		return nil
+	}
+	use := c.useOf(of)
+	if _, err := use.TryRLock(); err != nil {
+		return errors.Join(err, use.Close())
+	}
+	c.used[of] = use
+	return nil
+}
+
+func (c *DiskCache) useOf(of space) *flock.Flock {
+	return flock.New(filepath.Join(c.dir, string(of)+useSuffix), flock.SetPermissions(0o600))
+}
+
+// Keep removes the vectors of every fingerprint that is none of these, unless
+// another process that has the cache open has asked for some or put some.
+func (c *DiskCache) Keep(ctx context.Context, fingerprints ...string) error {
+	kept := map[space]bool{}
+	for _, fingerprint := range fingerprints {
+		kept[spaceOf(fingerprint)] = true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := c.exclusively(ctx, func() error {
+		others := map[space][]segment{}
+		marks, err := fs.Glob(c.root.FS(), "*"+useSuffix)
+		if err != nil {
+			return err
+		}
+		for _, mark := range marks {
+			if of := space(strings.TrimSuffix(mark, useSuffix)); of.valid() && !kept[of] {
+				others[of] = nil
+			}
+		}
+		for s := range c.known {
+			if !kept[s.space] {
+				others[s.space] = append(others[s.space], s)
+			}
+		}
+		for of, segments := range others {
+			if err := c.discard(of, segments); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("prune the vector cache %s: %w", c.dir, err)
+	}
+	return nil
+}
+
+// discard removes a fingerprint's segments unless another process uses it. The
 // caller holds the lock.
-func (c *DiskCache) write(records []byte) error {
+func (c *DiskCache) discard(of space, segments []segment) error {
+	if own := c.used[of]; own != nil {
+		delete(c.used, of)
+		if err := own.Close(); err != nil {
+			return err
+		}
+	}
+	use := c.useOf(of)
+	alone, err := use.TryLock()
+	if err := errors.Join(err, use.Close()); err != nil || !alone {
+		return err
+	}
+	if err := c.root.Remove(string(of) + useSuffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	for _, s := range segments {
+		if err := c.remove(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove deletes a segment. The caller holds the lock.
+func (c *DiskCache) remove(s segment) error {
+	if err := c.root.Remove(s.name()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	c.forget(s)
+	return nil
+}
+
+// write appends whole records of one fingerprint, to its newest segment as long as
+// they fit. The caller holds the lock.
+func (c *DiskCache) write(of space, records []byte) error {
 	if len(records) == 0 {
 		return nil
 	}
@@ -196,12 +332,19 @@ func (c *DiskCache) write(records []byte) error {
 	if err := c.prune(size); err != nil {
 		return err
 	}
-	segment := c.newest
-	start, ok := c.known[segment]
-	if !ok || start+size > c.segmentBytes {
-		segment, start = segment+1, 0
+	to := segment{space: of}
+	for s := range c.known {
+		if s.space == of && s.number > to.number {
+			to = s
+		}
 	}
-	file, err := c.root.OpenFile(segmentName(segment), os.O_CREATE|os.O_WRONLY, 0o600)
+	start, ok := c.known[to]
+	if !ok || start+size > c.segmentBytes {
+		// Also a directory that was emptied gets no number again: another process
+		// may still know the segment that had it.
+		to.number, start = max(c.newest+1, uint64(time.Now().UnixNano())), 0 //nolint:gosec // after 1970
+	}
+	file, err := c.root.OpenFile(to.name(), os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
@@ -211,7 +354,7 @@ func (c *DiskCache) write(records []byte) error {
 	if err := file.Close(); err != nil {
 		return err
 	}
-	return c.scan(segment, start+size, true)
+	return c.scan(to, start+size, true)
 }
 
 // prune removes the oldest segments until there is room for more bytes.
@@ -220,15 +363,15 @@ func (c *DiskCache) prune(more int64) error {
 	for _, size := range c.known {
 		total += size
 	}
-	for _, segment := range slices.Sorted(maps.Keys(c.known)) {
+	oldest := slices.SortedFunc(maps.Keys(c.known), func(a, b segment) int { return cmp.Compare(a.number, b.number) })
+	for _, s := range oldest {
 		if total <= c.maxBytes {
 			return nil
 		}
-		if err := c.root.Remove(segmentName(segment)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		total -= c.known[s]
+		if err := c.remove(s); err != nil {
 			return err
 		}
-		total -= c.known[segment]
-		c.forget(segment)
 	}
 	return nil
 }
@@ -254,11 +397,10 @@ func (c *DiskCache) refresh(repair bool) error {
 	if err != nil {
 		return err
 	}
-	present := map[uint64]bool{}
+	present := map[segment]bool{}
 	for _, entry := range entries {
-		name, ok := strings.CutSuffix(entry.Name(), segmentSuffix)
-		segment, err := strconv.ParseUint(name, 10, 63)
-		if !ok || err != nil || entry.Name() != segmentName(segment) {
+		segment, ok := segmentNamed(entry.Name())
+		if !ok {
 			continue
 		}
 		info, err := entry.Info()
@@ -282,7 +424,7 @@ func (c *DiskCache) refresh(repair bool) error {
 }
 
 // scan indexes what a segment of the given size holds beyond what is known of it.
-func (c *DiskCache) scan(segment uint64, size int64, repair bool) error {
+func (c *DiskCache) scan(segment segment, size int64, repair bool) error {
 	if size < c.known[segment] {
 		c.forget(segment)
 	}
@@ -294,7 +436,7 @@ func (c *DiskCache) scan(segment uint64, size int64, repair bool) error {
 	if repair {
 		mode = os.O_RDWR
 	}
-	file, err := c.root.OpenFile(segmentName(segment), mode, 0)
+	file, err := c.root.OpenFile(segment.name(), mode, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	} else if err != nil {
@@ -313,7 +455,7 @@ func (c *DiskCache) scan(segment uint64, size int64, repair bool) error {
 		at += length
 	}
 	c.known[segment] = at
-	c.newest = max(c.newest, segment)
+	c.newest = max(c.newest, segment.number)
 	switch {
 	case errors.Is(err, io.EOF):
 		return nil
@@ -327,9 +469,7 @@ func (c *DiskCache) scan(segment uint64, size int64, repair bool) error {
 }
 
 // forget drops a segment from the index.
-func (c *DiskCache) forget(segment uint64) {
+func (c *DiskCache) forget(segment segment) {
 	maps.DeleteFunc(c.index, func(_ cacheKey, at place) bool { return at.segment == segment })
 	delete(c.known, segment)
 }
-
-func segmentName(segment uint64) string { return fmt.Sprintf("%08d%s", segment, segmentSuffix) }

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -282,14 +281,17 @@ func TestALowerBoundPrunesOnOpening(t *testing.T) {
 
 func TestOtherFilesAreLeftAlone(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"notes.txt", "x.vectors", "1.vectors", "-0000001.vectors"} {
+	for _, name := range []string{"notes.txt", "x.vectors", "1.vectors", "00000001.vectors", "00000001-0123456789ABCDEF.vectors", "x.used"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("mine"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	c := openCache(t, dir, embed.MinCacheBytes)
 	put(t, c, 1, 6000)
-	for _, name := range []string{"notes.txt", "x.vectors", "1.vectors", "-0000001.vectors"} {
+	if err := c.Keep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"notes.txt", "x.vectors", "1.vectors", "00000001.vectors", "00000001-0123456789ABCDEF.vectors", "x.used"} {
 		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != "mine" {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
@@ -366,6 +368,91 @@ func TestAKilledWriterLosesNothingThatWasKept(t *testing.T) {
 	}
 }
 
+func TestFingerprintsOutOfUseGo(t *testing.T) {
+	dir := t.TempDir()
+	c := openCache(t, dir, 0)
+	for _, of := range []string{"model=a", "model=b", "model=c"} {
+		if err := c.Put(t.Context(), of, entries(1, 3)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, c, 1, 3)
+	if err := c.Keep(t.Context(), "model=b", fingerprint); err != nil {
+		t.Fatal(err)
+	}
+	for of, want := range map[string]int{"model=a": 0, "model=b": 3, "model=c": 0, fingerprint: 3} {
+		for _, seen := range []*embed.DiskCache{c, openCache(t, dir, 0)} {
+			if got, err := seen.Get(t.Context(), of, hashes(1, 3)); err != nil || len(got) != want {
+				t.Errorf("%d vectors of %s are kept, want %d (%v)", len(got), of, want, err)
+			}
+		}
+	}
+	if names, _ := segments(t, dir); len(names) != 2 {
+		t.Errorf("segments %v are left, want one of each fingerprint in use", names)
+	}
+}
+
+// What another process is working on is kept until it ends, however it ends.
+func TestWhatAnotherProcessUsesIsKept(t *testing.T) {
+	dir := t.TempDir()
+	cmd, out := startProcess(t, dir, 1, 1<<30)
+	for range 10 {
+		if !out.Scan() {
+			t.Fatal("the process ended")
+		}
+	}
+	c := openCache(t, dir, 0)
+	if err := c.Keep(t.Context(), "model=other"); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := embed.OpenDiskCache(t.Context(), dir, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantEntries(t, reader, 1, 10)
+	if err := reader.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !out.Scan() {
+		t.Fatal("the process ended")
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	again := openCache(t, t.TempDir(), 0)
+	put(t, again, 1, 1)
+	if err := again.Keep(t.Context()); err != nil || len(get(t, again, 1, 1)) != 0 {
+		t.Errorf("a cache keeps what it uses itself: %v", err)
+	}
+	alone := openCache(t, dir, 0)
+	if err := alone.Keep(t.Context(), "model=other"); err != nil {
+		t.Fatal(err)
+	}
+	if names, _ := segments(t, dir); len(names) != 0 {
+		t.Errorf("after the process was killed %v are left", names)
+	}
+}
+
+// A directory that was emptied is written anew while another has it open that
+// still knows what it held.
+func TestAnEmptiedCacheIsSafeForWhoKnowsItsPast(t *testing.T) {
+	dir := t.TempDir()
+	old := openCache(t, dir, 0)
+	put(t, old, 1, 5)
+	names, _ := segments(t, dir)
+	for _, name := range names {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, openCache(t, dir, 0), 101, 120)
+	put(t, old, 1, 5)
+	wantEntries(t, openCache(t, dir, 0), 101, 120)
+	wantEntries(t, old, 101, 120)
+	wantEntries(t, old, 1, 5)
+}
+
 func FuzzDiskCacheFile(f *testing.F) {
 	dir := f.TempDir()
 	c, err := embed.OpenDiskCache(f.Context(), dir, 0)
@@ -375,22 +462,22 @@ func FuzzDiskCacheFile(f *testing.F) {
 	if err := c.Put(f.Context(), fingerprint, entries(1, 2)); err != nil {
 		f.Fatal(err)
 	}
-	file, err := os.Open(filepath.Join(dir, "00000001.vectors"))
+	names, err := filepath.Glob(filepath.Join(dir, "*.vectors"))
+	if err != nil || len(names) != 1 {
+		f.Fatal(names, err)
+	}
+	seed, err := os.ReadFile(names[0])
 	if err != nil {
 		f.Fatal(err)
 	}
-	seed, err := io.ReadAll(file)
-	if err != nil {
-		f.Fatal(err)
-	}
-	_ = file.Close()
 	_ = c.Close()
+	name := filepath.Base(names[0])
 	f.Add(seed)
 	f.Add(seed[:len(seed)-1])
 	f.Add([]byte("dsv1\xff\xff\xff\xff"))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "00000001.vectors"), content, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		c := openCache(t, dir, 0)

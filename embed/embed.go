@@ -63,6 +63,14 @@ func Fingerprint(embedder string, chunker int, template string) string {
 	return fmt.Sprintf("%s;chunker=%d;context=%s", embedder, chunker, url.QueryEscape(template))
 }
 
+// EmbedderOf is the embedder's part of an index's fingerprint, see [Fingerprint].
+func EmbedderOf(fingerprint string) string {
+	if i := strings.LastIndex(fingerprint, ";chunker="); i >= 0 {
+		return fingerprint[:i]
+	}
+	return fingerprint
+}
+
 // NoModel is the fingerprint in place of an embedder's where nothing has been
 // embedded, because none could be had.
 const NoModel = "model=none"
