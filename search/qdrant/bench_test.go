@@ -346,8 +346,8 @@ func BenchmarkSearch(b *testing.B) {
 		b.Fatal(err)
 	}
 	hidden := r.state()
-	hidden.Hidden = []uint64{hidden.Last + 1, hidden.Last + 2, hidden.Last + 3}
-	hidden.Last += 3
+	hidden.Hidden = []uint64{hidden.Last + 1, hidden.Last + 3, hidden.Last + 5}
+	hidden.Last += 6
 	ways := []way{{"engine", throughEngine(ctx, s)}}
 	for _, hand := range []struct {
 		name   string

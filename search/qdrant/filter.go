@@ -34,21 +34,39 @@ const (
 const maxPaths = 32
 
 // visible is [search.State.Visible] as conditions. A point's to is 0 as long as
-// nothing has replaced it.
+// nothing has replaced it. The server takes ranges faster than exceptions, and
+// hidden numbers at the end, such as a run's that goes on, are as good as none.
 func visible(s search.State) []*qdrant.Condition {
-	last := float64(s.Last)
-	hidden := ints(s.Hidden)
-	conditions := []*qdrant.Condition{
-		qdrant.NewRange(fieldFrom, &qdrant.Range{Lte: &last}),
+	hidden := slices.Clone(s.Hidden)
+	slices.Sort(hidden)
+	last := s.Last
+	for n := len(hidden); n > 0 && hidden[n-1] >= last; n-- {
+		if hidden[n-1] == last && last > 0 {
+			last--
+		}
+		hidden = hidden[:n-1]
+	}
+	var from []*qdrant.Condition
+	first := uint64(0)
+	for _, h := range append(slices.Clone(hidden), last+1) {
+		if h > first {
+			low, high := float64(first), float64(h-1)
+			from = append(from, qdrant.NewRange(fieldFrom, &qdrant.Range{Gte: &low, Lte: &high}))
+		}
+		first = h + 1
+	}
+	written := from[0]
+	if len(from) > 1 {
+		written = either(from...)
+	}
+	after := float64(last)
+	return []*qdrant.Condition{
+		written,
 		either(
-			qdrant.NewMatchInts(fieldTo, append([]int64{0}, hidden...)...),
-			qdrant.NewRange(fieldTo, &qdrant.Range{Gt: &last}),
+			qdrant.NewMatchInts(fieldTo, append([]int64{0}, ints(hidden)...)...),
+			qdrant.NewRange(fieldTo, &qdrant.Range{Gt: &after}),
 		),
 	}
-	if len(hidden) > 0 {
-		conditions = append(conditions, qdrant.NewMatchExceptInts(fieldFrom, hidden...))
-	}
-	return conditions
 }
 
 func ints(numbers []uint64) []int64 {
