@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -149,7 +150,7 @@ func (a *app) serve(ctx context.Context, c config.Config, flags serveFlags, read
 		if err != nil {
 			return fmt.Errorf("serve MCP on %s (--listen HOST:PORT takes another address): %w", c.Server.Listen, err)
 		}
-		address = "http://" + listener.Addr().String()
+		address = "http://" + reachable(listener.Addr())
 		if c.Server.PublicURL != "" {
 			address = strings.TrimRight(c.Server.PublicURL, "/")
 		}
@@ -193,6 +194,14 @@ func (a *app) serve(ctx context.Context, c config.Config, flags serveFlags, read
 	return group.Wait()
 }
 
+// reachable is an address under which this machine reaches what listens there.
+func reachable(listening net.Addr) string {
+	if tcp, ok := listening.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		return net.JoinHostPort("localhost", strconv.Itoa(tcp.Port))
+	}
+	return listening.String()
+}
+
 // plan is the configured schedule.
 func (a *app) plan(c config.Config) (*schedule.Schedule, error) {
 	plan, err := schedule.New(c.Schedule, schedule.Options{Log: a.log})
@@ -211,26 +220,24 @@ func (a *app) reserveStdout() io.Writer {
 	return a.out
 }
 
-// runner makes the scheduler's runs. It opens what they need when the first is
-// due, so that a server whose embedder is away serves meanwhile.
+// runner makes runs. It opens what they need when the first is due.
 type runner struct {
 	*parts
 	// board shows the runs that are on.
-	board      *web.Board
-	seen       observation
-	indexer    *indexer.Indexer
-	closeCache func() error
+	board    *web.Board
+	seen     observation
+	workshop *workshop
 }
 
 func (r *runner) open(ctx context.Context) error {
-	if r.indexer != nil {
+	if r.workshop != nil {
 		return nil
 	}
-	ix, closeCache, err := r.newIndexer(ctx)
+	w, err := r.newWorkshop(ctx)
 	if err != nil {
 		return err
 	}
-	r.indexer, r.closeCache = ix, closeCache
+	r.workshop = w
 	return nil
 }
 
@@ -238,7 +245,14 @@ func (r *runner) run(ctx context.Context, s docseek.Source, o indexer.Options) (
 	if err := r.open(ctx); err != nil {
 		return search.Run{Source: s.Name, Outcome: search.Failed, Reasons: []search.Reason{}, Error: err.Error()}, err
 	}
-	return r.indexer.Run(ctx, s, o)
+	report, err := r.workshop.Run(ctx, s, o)
+	if o.DryRun || ctx.Err() != nil {
+		return report, err
+	}
+	if e := r.workshop.prune(ctx, r.store); e != nil {
+		r.log.Warn("vectors out of use were not deleted", slog.Any("error", e))
+	}
+	return report, err
 }
 
 // lastSuccess is when a run of the source last ended well. It is the zero time
@@ -254,7 +268,7 @@ func (r *runner) lastSuccess(ctx context.Context, s docseek.Source) time.Time {
 		return time.Time{}
 	}
 	for _, info := range infos {
-		if info.Source.Name == s.Name && (r.open(ctx) != nil || r.indexer.Made(ctx, info, s)) {
+		if info.Source.Name == s.Name && (r.open(ctx) != nil || r.workshop.Made(ctx, info, s)) {
 			return info.LastSuccess
 		}
 	}
@@ -262,10 +276,10 @@ func (r *runner) lastSuccess(ctx context.Context, s docseek.Source) time.Time {
 }
 
 func (r *runner) close() error {
-	if r.closeCache == nil {
+	if r.workshop == nil {
 		return nil
 	}
-	return r.closeCache()
+	return r.workshop.cache.Close()
 }
 
 // jobs are what the scheduler runs, one at a time: one per source. The channel is
