@@ -139,26 +139,56 @@ func apiOptions(c config.Embedder) openai.Options {
 // apiConcurrency is how many requests an embedding API gets at once.
 const apiConcurrency = 4
 
-// indexer is what makes runs. Close what it returns.
-func (p *parts) newIndexer(ctx context.Context) (*indexer.Indexer, func() error, error) {
+// workshop is what makes runs, and what it keeps on disk for them.
+type workshop struct {
+	*indexer.Indexer
+	cache    *embed.DiskCache
+	embedder *embed.Lazy[*embed.Service]
+}
+
+// newWorkshop opens it. Close its cache.
+func (p *parts) newWorkshop(ctx context.Context) (*workshop, error) {
 	cache, err := embed.OpenDiskCache(ctx, filepath.Join(p.dir, "vectors"), 0)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	service := embed.NewLazy(func(ctx context.Context) (*embed.Service, error) { return p.embedder(ctx, cache) }, retryModel)
 	c, err := crawler.New(crawler.Options{Version: version(), Logger: p.log, Answered: p.answered})
 	if err != nil {
-		return nil, nil, errors.Join(err, cache.Close())
+		return nil, errors.Join(err, cache.Close())
 	}
 	tokens, err := p.builtin()
 	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("load the builtin tokenizer: %w", err), cache.Close())
+		return nil, errors.Join(fmt.Errorf("load the builtin tokenizer: %w", err), cache.Close())
 	}
-	return indexer.New(indexer.Parts{
+	return &workshop{cache: cache, embedder: service, Indexer: indexer.New(indexer.Parts{
 		Crawler: c, Chunker: chunker.New(tokens.Tokenizer()),
 		Embedder: func(ctx context.Context) (indexer.Embedder, error) { return service.Get(ctx) },
 		Store:    p.store, Analyzer: lexical.New(), Log: p.log, Now: time.Now,
-	}), cache.Close, nil
+	})}, nil
+}
+
+// prune lets go of the vectors on disk that neither the configured embedder nor a
+// generation that is live, or a rollback leads to, has made. While the embedder
+// cannot be had, it is not known which those are.
+func (w *workshop) prune(ctx context.Context, store search.Store) error {
+	service, err := w.embedder.Get(ctx)
+	if err != nil {
+		return nil //nolint:nilerr // the run has said it
+	}
+	reader, err := store.Reader(ctx)
+	if err != nil {
+		return err
+	}
+	infos, err := reader.Sources(ctx)
+	if err != nil {
+		return err
+	}
+	used := []string{service.Fingerprint()}
+	for _, info := range infos {
+		used = append(used, embed.EmbedderOf(info.Fingerprint), embed.EmbedderOf(info.Before))
+	}
+	return w.cache.Keep(ctx, used...)
 }
 
 // engine answers queries. The embedder is loaded with the first query that
