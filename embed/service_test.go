@@ -284,6 +284,44 @@ func TestRequestsPerMinuteAreBounded(t *testing.T) {
 	})
 }
 
+func TestTokensPerMinuteAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		texts := make([]string, 11)
+		for i := range texts {
+			texts[i] = fmt.Sprintf("%02d", i) + strings.Repeat("abc", 118) // 120 tokens, as estimated
+		}
+		start := time.Now()
+		s := embed.NewService(&model{}, embed.Options{BatchTexts: 1, Concurrency: 5, TokensPerMinute: 240})
+		got, err := s.EmbedPassages(t.Context(), texts, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, texts, got.Vectors)
+		if took := time.Since(start).Round(time.Second); took != 329*time.Second {
+			t.Errorf("11 texts of 120 tokens took %s at 240 a minute, want 5m29s: a second's worth is there at first", took)
+		}
+	})
+}
+
+// A wait for the bound is no failure, however long it is: it may be longer than
+// what a batch may take.
+func TestTheBoundOfTokensCostsNoPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failed := false
+		m := &model{before: func(context.Context, []string) error {
+			if !failed {
+				failed = true
+				return &embed.Error{Op: "embed", Status: 503, Temporary: true, Err: errors.New("busy")}
+			}
+			return nil
+		}}
+		s := embed.NewService(m, embed.Options{TokensPerMinute: 6, Patience: 5 * time.Minute})
+		if got, err := s.EmbedPassages(t.Context(), []string{strings.Repeat("abc", 60)}, nil); err != nil || got.Embedded != 1 {
+			t.Errorf("Embedded %d, error %v", got.Embedded, err)
+		}
+	})
+}
+
 func TestWhatMayPassIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failures := 3

@@ -31,6 +31,7 @@ type request struct {
 	Model          string   `json:"model"`
 	EncodingFormat string   `json:"encoding_format"`
 	Dimensions     *int     `json:"dimensions"`
+	InputType      string   `json:"input_type"`
 }
 
 // server is a compatible API that computes vectors from the text alone.
@@ -234,22 +235,24 @@ func TestWrongAnswersAreErrorsThatSayWhatIsWrong(t *testing.T) {
 		answer func(http.ResponseWriter, request)
 		says   string
 	}{
-		"fewer":            {func(w http.ResponseWriter, r request) { arrays(4)(w, request{Input: r.Input[1:]}) }, "1 vectors for 2 texts"},
-		"one index twice":  {text(`{"data":[{"index":1,"embedding":[1]},{"index":1,"embedding":[1]}]}`), "index 1 of 2"},
-		"index too large":  {text(`{"data":[{"index":0,"embedding":[1]},{"index":2,"embedding":[1]}]}`), "index 2 of 2"},
-		"index negative":   {text(`{"data":[{"index":0,"embedding":[1]},{"index":-1,"embedding":[1]}]}`), "index -1 of 2"},
-		"other dimension":  {arrays(3), "a vector of 3 dimensions where 4 were expected"},
-		"empty vector":     {one([]float32{}), "a vector of 0 dimensions"},
-		"null":             {one(nil), "null where a number is due"},
-		"null inside":      {one([]any{1, nil, 2, 3}), "null where a number is due"},
-		"cut base64":       {one("AAAAAAA="), "not a whole number of 32-bit floats"},
-		"no base64":        {one("not base64!"), "no base64"},
-		"NaN in base64":    {one(asBase64([]float32{1, float32(math.NaN()), 1, 1})), "NaN"},
-		"words":            {one([]any{"a", "b", "c", "d"}), "cannot unmarshal"},
-		"too large number": {text(`{"data":[{"index":0,"embedding":[1e39,0,0,0]},{"index":1,"embedding":[1,0,0,0]}]}`), "1e39"},
-		"a web page":       {text("<!doctype html><title>Sign in</title>"), "not the JSON of an embeddings API"},
-		"error at 200":     {text(`{"error":"Unexpected endpoint or method. (POST /embeddings)"}`), "Unexpected endpoint"},
-		"empty object":     {text(`{}`), "no vectors"},
+		"fewer":                       {func(w http.ResponseWriter, r request) { arrays(4)(w, request{Input: r.Input[1:]}) }, "1 vectors for 2 texts"},
+		"one index twice":             {text(`{"data":[{"index":1,"embedding":[1]},{"index":1,"embedding":[1]}]}`), "index 1 of 2"},
+		"index too large":             {text(`{"data":[{"index":0,"embedding":[1]},{"index":2,"embedding":[1]}]}`), "index 2 of 2"},
+		"index negative":              {text(`{"data":[{"index":0,"embedding":[1]},{"index":-1,"embedding":[1]}]}`), "index -1 of 2"},
+		"other dimension":             {arrays(3), "a vector of 3 dimensions where 4 were expected"},
+		"empty vector":                {one([]float32{}), "a vector of 0 dimensions"},
+		"null":                        {one(nil), "null where a number is due"},
+		"null inside":                 {one([]any{1, nil, 2, 3}), "null where a number is due"},
+		"base64 of another dimension": {one(asBase64(vector("x", 3))), "a vector of 3 dimensions where 4 were expected"},
+		"big-endian base64":           {one(base64.StdEncoding.EncodeToString([]byte{0xbe, 0x4c, 0xcc, 0xcd, 0x3f, 0x19, 0x99, 0x9a, 0x3e, 0x99, 0x99, 0x9a, 0xbf, 0x0c, 0xcc, 0xcd})), "big-endian"},
+		"cut base64":                  {one("AAAAAAA="), "not a whole number of 32-bit floats"},
+		"no base64":                   {one("not base64!"), "no base64"},
+		"NaN in base64":               {one(asBase64([]float32{1, float32(math.NaN()), 1, 1})), "NaN"},
+		"words":                       {one([]any{"a", "b", "c", "d"}), "cannot unmarshal"},
+		"too large number":            {text(`{"data":[{"index":0,"embedding":[1e39,0,0,0]},{"index":1,"embedding":[1,0,0,0]}]}`), "1e39"},
+		"a web page":                  {text("<!doctype html><title>Sign in</title>"), "not the JSON of an embeddings API"},
+		"error at 200":                {text(`{"error":"Unexpected endpoint or method. (POST /embeddings)"}`), "Unexpected endpoint"},
+		"empty object":                {text(`{}`), "no vectors"},
 		"endless": {func(w http.ResponseWriter, _ request) {
 			block := []byte(strings.Repeat(" ", 1<<16))
 			for range 64 {
@@ -451,15 +454,106 @@ func TestPrefixesDifferByKind(t *testing.T) {
 	}
 }
 
+func TestInputTypesAreSentWhereTheModelWantsThem(t *testing.T) {
+	none, ask, keep := "", "ask", "keep"
+	tests := map[string]struct {
+		o              openai.Options
+		query, passage string
+	}{
+		"unknown model":         {o: openai.Options{Model: "m"}},
+		"voyage":                {openai.Options{Model: "voyageai/voyage-3.5"}, "query", "document"},
+		"cohere":                {openai.Options{Model: "embed-multilingual-v3.0"}, "search_query", "search_document"},
+		"nvidia":                {openai.Options{Model: "nvidia/nv-embedqa-e5-v5"}, "query", "passage"},
+		"jina, not from Jina":   {o: openai.Options{Model: "jinaai/jina-embeddings-v3"}},
+		"set":                   {openai.Options{Model: "m", QueryInputType: &ask, PassageInputType: &keep}, "ask", "keep"},
+		"set for queries alone": {openai.Options{Model: "voyage-3.5", QueryInputType: &ask}, "ask", "document"},
+		"set to nothing":        {o: openai.Options{Model: "voyage-3.5", QueryInputType: &none, PassageInputType: &none}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, arrays(4))
+			m := open(t, s, test.o)
+			for kind, want := range map[embed.Kind]string{embed.Query: test.query, embed.Passage: test.passage} {
+				if _, err := m.Embed(t.Context(), []string{"x"}, kind); err != nil {
+					t.Fatal(err)
+				}
+				if got := s.last().InputType; got != want {
+					t.Errorf("a %s is sent as %q, want %q", kind, got, want)
+				}
+			}
+			if got := strings.Contains(m.Fingerprint(), "input_type"); got != (test.query+test.passage != "") {
+				t.Errorf("fingerprint %s", m.Fingerprint())
+			}
+		})
+	}
+}
+
+func TestAServerThatWantsAnInputTypeSaysSo(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, r request) {
+		if r.InputType == "" {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"error":"'input_type' parameter is required for asymmetric models"}`)
+			return
+		}
+		arrays(4)(w, r)
+	})
+	if _, err := try(t, s, openai.Options{}); err == nil || !strings.Contains(err.Error(), "set query_input_type and passage_input_type") {
+		t.Errorf("error = %v", err)
+	}
+	query, passage := "query", "passage"
+	open(t, s, openai.Options{QueryInputType: &query, PassageInputType: &passage})
+}
+
+// Some APIs take one format alone, or do not know that there are any.
+func TestAFormatThatIsRefusedIsNotAskedForAgain(t *testing.T) {
+	tests := map[string]struct {
+		takes  []string
+		answer func(vector []float32) any
+	}{
+		"base64 alone": {[]string{"base64"}, func(v []float32) any { return asBase64(v) }},
+		"none at all":  {[]string{""}, func(v []float32) any { return v }},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			refused := 0
+			s := serve(t, nil)
+			s.now(func(w http.ResponseWriter, r request) {
+				if !slices.Contains(test.takes, r.EncodingFormat) {
+					refused++
+					w.WriteHeader(http.StatusBadRequest)
+					_, _ = io.WriteString(w, `{"detail":"Value supplied for argument 'encoding_format' is not valid"}`)
+					return
+				}
+				var data []entry
+				for i, text := range r.Input {
+					data = append(data, entry{"index": i, "embedding": test.answer(vector(text, 6))})
+				}
+				write(w, data)
+			})
+			m := open(t, s, openai.Options{})
+			before := refused
+			got, err := m.Embed(t.Context(), texts(3), embed.Passage)
+			if err != nil || refused != before {
+				t.Fatalf("%d refused after opening, error %v", refused-before, err)
+			}
+			if diff := cmp.Diff(want(texts(3), 6), got); diff != "" {
+				t.Errorf("vectors (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestTheFingerprintTellsModelsApart(t *testing.T) {
-	prefix := "q: "
+	prefix, kind := "q: ", "query"
 	four, eight := serve(t, arrays(4)), serve(t, arrays(8))
 	base := open(t, four, openai.Options{}).Fingerprint()
 	for name, other := range map[string]*openai.Model{
-		"model":          open(t, four, openai.Options{Model: "n"}),
-		"dimension":      open(t, eight, openai.Options{}),
-		"query prefix":   open(t, four, openai.Options{QueryPrefix: &prefix}),
-		"passage prefix": open(t, four, openai.Options{PassagePrefix: &prefix}),
+		"model":              open(t, four, openai.Options{Model: "n"}),
+		"dimension":          open(t, eight, openai.Options{}),
+		"query prefix":       open(t, four, openai.Options{QueryPrefix: &prefix}),
+		"passage prefix":     open(t, four, openai.Options{PassagePrefix: &prefix}),
+		"query input type":   open(t, four, openai.Options{QueryInputType: &kind}),
+		"passage input type": open(t, four, openai.Options{PassageInputType: &kind}),
 	} {
 		if other.Fingerprint() == base {
 			t.Errorf("another %s has the same fingerprint %s", name, base)
