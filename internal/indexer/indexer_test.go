@@ -11,6 +11,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -108,6 +109,7 @@ type hashing struct {
 	name  string
 	fail  error
 	texts []string
+	after func(embedded int) // hears how many texts there were in all
 }
 
 func (h *hashing) Fingerprint() string { return h.name }
@@ -130,6 +132,9 @@ func (h *hashing) Embed(_ context.Context, texts []string, _ embed.Kind) ([][]fl
 		}
 		out[i] = v
 	}
+	if h.after != nil {
+		h.after(len(h.texts))
+	}
 	return out, nil
 }
 
@@ -140,6 +145,8 @@ type world struct {
 	store *local.Store
 	cache embed.Cache
 	away  error // why there is no embedder
+	begin indexer.Store
+	log   *slog.Logger
 	src   docseek.Source
 }
 
@@ -164,18 +171,18 @@ func newWorld(t *testing.T, pages int) *world {
 		}
 	})
 	return &world{
-		t: t, site: newSite(pages), model: &hashing{name: "a"}, store: store, cache: cache,
+		t: t, site: newSite(pages), model: &hashing{name: "a"}, store: store, cache: cache, begin: store, log: slog.New(slog.DiscardHandler),
 		src: docseek.Source{Name: "docs", Start: base},
 	}
 }
 
 func (w *world) indexer() *indexer.Indexer {
 	return indexer.New(indexer.Parts{
-		Crawler: w.site, Chunker: chunker.New(words{}), Analyzer: lexical.New(), Store: w.store,
+		Crawler: w.site, Chunker: chunker.New(words{}), Analyzer: lexical.New(), Store: w.begin,
 		Embedder: func(context.Context) (indexer.Embedder, error) {
 			return embed.NewService(w.model, embed.Options{Cache: w.cache, Attempts: 1}), w.away
 		},
-		Log: slog.New(slog.DiscardHandler), Now: time.Now,
+		Log: w.log, Now: time.Now,
 	})
 }
 
@@ -513,6 +520,136 @@ func TestAnotherModel(t *testing.T) {
 	if r := w.mustRun(); r.Outcome != search.Unchanged || r.Embedded != 0 {
 		t.Errorf("run after it: %+v", r)
 	}
+}
+
+// aged is a store whose generations were made with another fingerprint than the
+// indexer says: by another version of it.
+type aged struct {
+	*local.Store
+	fingerprint string
+}
+
+func (a aged) Begin(ctx context.Context, source docseek.Source, _ string, wait bool) (search.Writer, error) {
+	return a.Store.Begin(ctx, source, a.fingerprint, wait)
+}
+
+// Whatever part of a fingerprint changes: the next run says so, embeds everything
+// anew although no page has changed, and leaves no vector of the one before.
+func TestAChangeOfAnyPartOfTheFingerprint(t *testing.T) {
+	const model = "model=m;weights=w;precision=int8;dimension=16;pooling=mean;normalisation=l2;limit=256;" +
+		"query_prefix=q;passage_prefix=p;query_input_type=query;passage_input_type=document"
+	tests := map[string]struct {
+		model            string // the embedder before; its own name stands for its weights
+		chunker, context int
+		says             string
+	}{
+		"model":              {model: strings.Replace(model, "model=m", "model=n", 1), says: "model n became m"},
+		"weights":            {model: strings.Replace(model, "weights=w", "weights=v", 1), says: "weights v became w"},
+		"precision":          {model: strings.Replace(model, "int8", "f32", 1), says: "precision f32 became int8"},
+		"dimension":          {model: strings.Replace(model, "dimension=16", "dimension=8", 1), says: "dimension 8 became 16"},
+		"pooling":            {model: strings.Replace(model, "mean", "cls", 1), says: "pooling cls became mean"},
+		"normalisation":      {model: strings.Replace(model, "l2", "none", 1), says: "normalisation none became l2"},
+		"limit":              {model: strings.Replace(model, "256", "512", 1), says: "limit 512 became 256"},
+		"query prefix":       {model: strings.Replace(model, "query_prefix=q", "query_prefix=", 1), says: "query_prefix (none) became q"},
+		"passage prefix":     {model: strings.Replace(model, "passage_prefix=p", "passage_prefix=o", 1), says: "passage_prefix o became p"},
+		"query input type":   {model: strings.Replace(model, "query_input_type=query;", "", 1), says: "query_input_type (none) became query"},
+		"passage input type": {model: strings.Replace(model, "document", "passage", 1), says: "passage_input_type passage became document"},
+		"chunker":            {model: model, chunker: -1, says: fmt.Sprintf("chunker %d became %d", chunker.Version-1, chunker.Version)},
+		"context":            {model: model, context: -1, says: fmt.Sprintf("context %d became %d", chunker.ContextVersion-1, chunker.ContextVersion)},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 3)
+			w.model = &hashing{name: test.model}
+			before := embed.Fingerprint(test.model, chunker.Version+test.chunker, strconv.Itoa(chunker.ContextVersion+test.context))
+			w.begin = aged{w.store, before}
+			w.mustRun()
+			if info := w.wantLive(w.site.pages); info.Fingerprint != before || info.Embedded != 3 {
+				t.Fatalf("before: %+v", info)
+			}
+
+			w.begin, w.model = w.store, &hashing{name: model}
+			var log strings.Builder
+			w.log = slog.New(slog.NewTextHandler(&log, nil))
+			r := w.mustRun()
+			embedded := 3
+			if test.model == model {
+				embedded = 0 // the cache has the vectors of the same texts
+			}
+			if r.Outcome != search.Published || r.Embedded != embedded || r.Pages.Unchanged != 3 {
+				t.Errorf("run: %+v", r)
+			}
+			if !strings.Contains(log.String(), `changed="`+test.says+`"`) {
+				t.Errorf("the log does not say %q:\n%s", test.says, log.String())
+			}
+			info := w.wantLive(w.site.pages)
+			if info.Fingerprint != indexer.Fingerprint(w.model) || info.Before != before || info.Embedded != 3 {
+				t.Errorf("after: %+v", info)
+			}
+			w.wantVectors(model, 3)
+			if r := w.mustRun(); r.Outcome != search.Unchanged || r.Embedded != 0 {
+				t.Errorf("run after it: %+v", r)
+			}
+		})
+	}
+}
+
+// wantVectors fails unless n chunks are found by the vector that the model of the
+// name gives their text, and by nothing else.
+func (w *world) wantVectors(name string, n int) {
+	w.t.Helper()
+	reader, err := w.store.Reader(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	_, info := w.live()
+	model, found := &hashing{name: name}, 0
+	for path, text := range w.site.pages {
+		chunks, err := reader.Chunks(w.t.Context(), "docs", base+path, 0, 0)
+		if err != nil || len(chunks) != 1 {
+			w.t.Fatalf("%s: %d chunks, %v", text, len(chunks), err)
+		}
+		vectors, err := model.Embed(w.t.Context(), []string{chunks[0].Embedded()}, embed.Passage)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		got, err := reader.Candidates(w.t.Context(), search.Request{Vectors: map[string][]float32{info.Fingerprint: vectors[0]}, Limit: 99})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if len(got.Dense) == n && got.Dense[0].URL == base+path && math.Abs(got.Dense[0].Score-1) < 1e-4 {
+			found++
+		}
+	}
+	if found != n {
+		w.t.Errorf("%d of %d chunks are found by their own vector", found, n)
+	}
+}
+
+// A run with another model that ends midway leaves the old generation with its
+// vectors alone, and what was embedded is not paid for again.
+func TestAnotherModelInterrupted(t *testing.T) {
+	w := newWorld(t, 40)
+	w.mustRun()
+	_, before := w.live()
+	ctx, cancel := context.WithCancel(t.Context())
+	w.model = &hashing{name: "b", after: func(embedded int) {
+		if embedded == 32 {
+			cancel()
+		}
+	}}
+	if _, err := w.indexer().Run(ctx, w.src, indexer.Options{}); !errors.Is(err, context.Canceled) {
+		t.Fatalf("err = %v", err)
+	}
+	if info := w.wantLive(w.site.pages); info.Generation != before.Generation || info.Fingerprint != before.Fingerprint {
+		t.Errorf("live: %+v", info)
+	}
+	w.wantVectors("a", 40)
+	w.model = &hashing{name: "b"}
+	if r := w.mustRun(); r.Embedded != 8 || len(w.model.texts) != 8 {
+		t.Errorf("the run after it embedded %d texts, want the 8 that were left", r.Embedded)
+	}
+	w.wantVectors("b", 40)
 }
 
 func TestFullRunReadsAllAndEmbedsNothingTwice(t *testing.T) {
