@@ -50,7 +50,7 @@ func cmdModel(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	dimension, err := strconv.Atoi(args[1])
 	ts.Check(err)
-	e.server = &httptest.Server{Listener: listener, Config: &http.Server{Handler: wordModel(args[0], dimension)}} //nolint:gosec // for tests
+	e.server = &httptest.Server{Listener: listener, Config: &http.Server{Handler: wordModel(args[0], dimension)}}
 	e.server.Start()
 }
 

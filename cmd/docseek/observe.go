@@ -28,7 +28,9 @@ type observation struct {
 // observe begins what is configured.
 func (a *app) observe(ctx context.Context, c config.Server) (o observation, err error) {
 	if c.Traces.Endpoint != "" {
-		o.tracer, err = obs.NewTracer(ctx, obs.TraceOptions{Endpoint: c.Traces.Endpoint, Ratio: c.Traces.Ratio, Version: version()})
+		o.tracer, err = obs.NewTracer(ctx, obs.TraceOptions{
+			Endpoint: c.Traces.Endpoint, Ratio: c.Traces.Ratio, Version: version(), Log: a.log,
+		})
 		if err != nil {
 			return o, err
 		}
@@ -90,14 +92,17 @@ func timeOf(t *time.Time) time.Time {
 	return *t
 }
 
-// close sends the traces that are left.
-func (o observation) close(ctx context.Context, err *error) {
+// close sends the traces that are left. That they cannot be sent is no failure of
+// the server.
+func (o observation) close(ctx context.Context, log *slog.Logger) {
 	if o.listener != nil {
 		_ = o.listener.Close() // closed already by a server that was served on
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), traceDrain)
 	defer cancel()
-	*err = errors.Join(*err, o.tracer.Close(ctx))
+	if err := o.tracer.Close(ctx); err != nil {
+		log.Warn("the last traces were not sent", slog.Any("error", err))
+	}
 }
 
 // run counts a run that has ended.

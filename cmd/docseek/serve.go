@@ -88,7 +88,7 @@ func (a *app) serve(ctx context.Context, c config.Config, flags serveFlags, read
 		c.Server.Metrics = config.Metrics{} // many agents start a process each: one address is not for all
 	}
 	seen, err := a.observe(ctx, c.Server)
-	defer seen.close(ctx, &err)
+	defer seen.close(ctx, a.log)
 	if err != nil {
 		return err
 	}
@@ -131,6 +131,8 @@ func (a *app) serve(ctx context.Context, c config.Config, flags serveFlags, read
 		return err
 	}
 
+	heard, stopHearing := hangups()
+	defer stopHearing()
 	asked := ctx // to end
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -162,7 +164,7 @@ func (a *app) serve(ctx context.Context, c config.Config, flags serveFlags, read
 	}
 	if apis != nil {
 		group.Go(func() error {
-			a.keepEndpoints(ctx, apis)
+			a.keepEndpoints(ctx, apis, heard)
 			return nil
 		})
 	}

@@ -30,6 +30,30 @@ func stdioServer(t *testing.T, flags ...string) (server *exec.Cmd, in io.WriteCl
 	return server, in, out
 }
 
+// TestServerOutlivesHangup sends a server that has nothing to read anew the signal
+// to do so, which by itself would end the process.
+func TestServerOutlivesHangup(t *testing.T) {
+	server, in, out := stdioServer(t)
+	lines := bufio.NewScanner(out)
+	for range 2 {
+		if _, err := io.WriteString(in, `{"jsonrpc":"2.0","id":0,"method":"ping"}`+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		if !lines.Scan() {
+			t.Fatalf("the server does not answer: %v", lines.Err())
+		}
+		if err := server.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Wait(); err != nil {
+		t.Errorf("the server ended with %v", err)
+	}
+}
+
 // TestStdioEndsOnSignal tells a server on stdio to end, as an agent's client does
 // that closes: that is no failure.
 func TestStdioEndsOnSignal(t *testing.T) {

@@ -27,13 +27,13 @@ const (
 )
 
 // keepEndpoints keeps the schemas and operations of the endpoints fresh until
-// ctx ends: by their polls, when files change, and on SIGHUP. What cannot be
+// ctx ends: by their polls, when files change, and on a hangup. What cannot be
 // loaded is logged, and stays as it was.
-func (a *app) keepEndpoints(ctx context.Context, g *gateway.Gateway) {
+func (a *app) keepEndpoints(ctx context.Context, g *gateway.Gateway, hangups <-chan os.Signal) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(func() { g.Run(ctx) })
-	running.Go(func() { reloadOnHangup(ctx, g) })
+	running.Go(func() { reloadOnHangup(ctx, g, hangups) })
 
 	folders := a.watch()
 	defer folders.close()
@@ -48,6 +48,10 @@ func (a *app) keepEndpoints(ctx context.Context, g *gateway.Gateway) {
 		case <-folders.events():
 			quiet.Reset(quietFor)
 			continue
+		case err := <-folders.errors():
+			a.log.Debug("changes of files may have gone unheard", slog.Any("error", err))
+			quiet.Reset(quietFor)
+			continue
 		case <-quiet.C:
 		case <-look.C:
 		}
@@ -56,10 +60,15 @@ func (a *app) keepEndpoints(ctx context.Context, g *gateway.Gateway) {
 	}
 }
 
-func reloadOnHangup(ctx context.Context, g *gateway.Gateway) {
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
-	defer signal.Stop(hangups)
+// hangups are the SIGHUPs of the process until they are stopped. A server without
+// anything to read anew listens for them too: the signal would end it.
+func hangups() (heard <-chan os.Signal, stop func()) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGHUP)
+	return signals, func() { signal.Stop(signals) }
+}
+
+func reloadOnHangup(ctx context.Context, g *gateway.Gateway, hangups <-chan os.Signal) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -92,6 +101,14 @@ func (w *watched) events() <-chan fsnotify.Event {
 		return nil
 	}
 	return w.watcher.Events
+}
+
+// errors have to be taken: the watcher tells of nothing more until they are.
+func (w *watched) errors() <-chan error {
+	if w.watcher == nil {
+		return nil
+	}
+	return w.watcher.Errors
 }
 
 // follow watches these folders and no others. Those that are not there yet are

@@ -3,6 +3,7 @@ package obs
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 
@@ -33,6 +34,8 @@ type TraceOptions struct {
 	// 1. What the caller has decided of a trace stands.
 	Ratio   float64
 	Version string
+	// Log is told of spans that could not be sent; nil means nobody is.
+	Log *slog.Logger
 }
 
 // NewTracer begins to send spans, in batches and in the background. An endpoint
@@ -42,7 +45,23 @@ func NewTracer(ctx context.Context, o TraceOptions) (*Tracer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("send traces to %s: %w", host(o.Endpoint), err)
 	}
-	return newTracer(o, sdktrace.WithBatcher(exporter)), nil
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return newTracer(o, sdktrace.WithBatcher(loggedExporter{exporter, o.Log})), nil
+}
+
+// loggedExporter logs what it could not send, which OpenTelemetry would print.
+type loggedExporter struct {
+	sdktrace.SpanExporter
+	log *slog.Logger
+}
+
+func (e loggedExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	if err := e.SpanExporter.ExportSpans(ctx, spans); err != nil {
+		e.log.LogAttrs(ctx, slog.LevelWarn, "traces were not sent", slog.Int("spans", len(spans)), slog.Any("error", err))
+	}
+	return nil
 }
 
 func newTracer(o TraceOptions, processor sdktrace.TracerProviderOption) *Tracer {

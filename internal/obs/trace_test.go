@@ -1,7 +1,9 @@
 package obs_test
 
 import (
+	"bytes"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -107,6 +109,30 @@ func TestCallersThatAreNotRecordedStayUnrecorded(t *testing.T) {
 	}
 	if got := spans(); len(got) != 1 || got[0].GetName() != "begun here" {
 		t.Errorf("spans: %v", got)
+	}
+}
+
+func TestSpansThatAreNotTakenAreLogged(t *testing.T) {
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	t.Cleanup(refusing.Close)
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	for _, address := range []string{refusing.URL, gone.URL} {
+		var log bytes.Buffer
+		tracer, err := obs.NewTracer(t.Context(), obs.TraceOptions{
+			Endpoint: strings.Replace(address, "//", "//user:secret@", 1) + "/v1/traces?key=secret", Ratio: 1, Version: "test", Log: slog.New(slog.NewTextHandler(&log, nil)),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, end := tracer.Start(t.Context(), "tools/call")
+		end("ok", false)
+		if err := tracer.Close(t.Context()); err != nil {
+			t.Errorf("the tracer ended with %v", err)
+		}
+		if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "traces were not sent") || strings.Contains(got, "secret") {
+			t.Errorf("log %q", got)
+		}
 	}
 }
 
