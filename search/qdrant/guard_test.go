@@ -218,7 +218,7 @@ func TestHolderNamed(t *testing.T) {
 	if locked, ok := errors.AsType[*search.LockedError](err); !ok || locked.Holder != l.holder || e != nil {
 		t.Errorf("error %v, %v", err, e)
 	}
-	if n := after.beat - before.beat; n < 1 || n > 5 {
+	if n := after.beat - before.beat; n < 2 || n > 8 {
 		t.Errorf("it was told after %d signs of life, one in %v", n, s.options.Term/beats)
 	}
 	if err := l.release(ctx); err != nil {

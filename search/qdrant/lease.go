@@ -18,7 +18,7 @@ const (
 	kindLease = "lease"
 	// beats and looks are how often in a term a holder rewrites its lease, and a
 	// contender looks: who will not wait looks more often, to be answered soon.
-	beats, looks, shortLooks = 45, 30, 75
+	beats, looks, shortLooks = 60, 30, 75
 )
 
 var errTaken = errors.New("another run may have taken the source over: this one could not renew its hold for too long; see whether the Qdrant server is up and has time")
@@ -67,7 +67,7 @@ func (s *Store) swap(ctx context.Context, r remote, source string, seen, next gr
 }
 
 // acquire takes the source. Without wait it fails with a LockedError as soon as
-// the holder shows a sign of life.
+// the holder has shown that it lives.
 func (s *Store) acquire(ctx context.Context, source string, wait bool) (*lease, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -83,6 +83,7 @@ func (s *Store) acquire(ctx context.Context, source string, wait bool) (*lease, 
 	}
 	var watched grant
 	var since time.Time
+	signs := 0 // of life; the first may be the last request of one that was killed
 	for {
 		seen, err := s.readGrant(ctx, source)
 		if err != nil {
@@ -103,9 +104,13 @@ func (s *Store) acquire(ctx context.Context, source string, wait bool) (*lease, 
 				return nil, fmt.Errorf("take source %s: %w", source, err)
 			}
 			continue // read who has got it
-		case seen.token == watched.token && seen.beat != watched.beat && !wait:
-			return nil, locked
 		case seen != watched:
+			if signs++; seen.token != watched.token {
+				signs = 0
+			}
+			if signs > 1 && !wait {
+				return nil, locked
+			}
 			watched, since = seen, now
 		}
 		if err := pause(ctx, between); err != nil {
