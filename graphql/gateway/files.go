@@ -19,8 +19,10 @@ import (
 // Bounds on what is read for one endpoint.
 const (
 	maxFileBytes = 1 << 20
-	maxFiles     = 2000
-	maxBytes     = 32 << 20
+	// maxManifestBytes bounds persisted documents (.json), which are many in one file.
+	maxManifestBytes = 16 << 20
+	maxFiles         = 2000
+	maxBytes         = 32 << 20
 	// maxEntries bounds what is looked at to find the files, and maxNesting how
 	// deep ** goes.
 	maxEntries = 50_000
@@ -197,12 +199,16 @@ func readFile(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	most := maxFileBytes
+	if strings.EqualFold(filepath.Ext(name), ".json") {
+		most = maxManifestBytes
+	}
+	text, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
-	if len(text) > maxFileBytes {
-		return nil, fmt.Errorf("read %s: it is larger than %d bytes", name, maxFileBytes)
+	if len(text) > most {
+		return nil, fmt.Errorf("read %s: it is larger than %d bytes", name, most)
 	}
 	return text, nil
 }

@@ -517,6 +517,31 @@ func TestManyOperations(t *testing.T) {
 	}
 }
 
+// Documents that another tool has built are sent as it has written them.
+func TestDocumentsOfOthers(t *testing.T) {
+	const theirs = "query GetAccount($id: ID!) {\n    account(id: $id) { id\n iban }\n}"
+	manifest, err := json.Marshal(map[string]string{operations.IDOf(theirs): theirs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFolder(t, map[string]string{"ops/a.graphql": getAccount, "ops/manifest.json": string(manifest)})
+	upstream, url := recorded(t)
+	config := bankOf(url, f)
+	config.Operations = append(config.Operations, filepath.Join(f.path, "ops", "*.json"))
+	g := open(t, quiet(), config)
+	if err := g.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	upstream.sent()
+	if _, err := g.Call(t.Context(), gateway.OperationCall{Name: "get_account", Input: json.RawMessage(`{"id":"acc_seller1"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	var request struct{ Query string }
+	if sent := upstream.sent(); len(sent) != 1 || json.Unmarshal([]byte(sent[0]), &request) != nil || request.Query != theirs {
+		t.Errorf("sent was %q; the operations have the faults %v", sent, g.Endpoints()[0].Operations.Faults)
+	}
+}
+
 func TestFolders(t *testing.T) {
 	f := newFolder(t, map[string]string{"ops/deep/a.graphql": getAccount, "schema.graphql": "type Query { a: Int }"})
 	config := bankOf("http://127.0.0.1:1/", f)
