@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -196,6 +197,8 @@ type endpoint struct {
 	slots     *middleware.Slots
 	page      http.Handler
 	transport *mcpserver.StreamableHTTPServer
+
+	cancellations cancellations
 }
 
 const allowedMethods = "POST, OPTIONS"
@@ -252,10 +255,11 @@ func (e *endpoint) post(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, http.StatusBadRequest, wrong)
 		return
 	}
+	caller := auth.CallerFrom(r.Context())
+	key := callKey{caller: caller.Name, session: r.Header.Get(sessionHeader)}
 	if head.Method == string(mcp.MethodNotificationCancelled) {
-		// Without sessions a request id does not say whose request it is: taking
-		// the notification would let one client cancel another's call. A client
-		// cancels by closing the connection.
+		key.id = string(head.Params.RequestID)
+		e.cancellations.cancel(key)
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
@@ -267,13 +271,22 @@ func (e *endpoint) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	caller := auth.CallerFrom(r.Context())
 	if scope := e.server.scopeOf(head, caller); scope != "" && !caller.Has(scope) {
 		e.gate.InsufficientScope(w, r, scope)
 		return
 	}
+	ctx := r.Context()
+	if !mcp.IsModernProtocol(head.Params.Meta.ProtocolVersion) {
+		if head.Method == string(mcp.MethodInitialize) {
+			w.Header().Set(sessionHeader, rand.Text())
+		}
+		key.id = string(head.RawID)
+		var done func()
+		ctx, done = e.cancellations.open(ctx, key)
+		defer done()
+	}
 	if mcp.MCPMethod(head.Method) != mcp.MethodSubscriptionsListen { // it waits, and works little
-		release, err := e.slots.Acquire(r.Context())
+		release, err := e.slots.Acquire(ctx)
 		if err != nil {
 			w.Header().Set("Retry-After", "1")
 			writeJSON(w, http.StatusServiceUnavailable, mcp.NewJSONRPCError(mcp.NewRequestId(head.ID), mcp.INTERNAL_ERROR, err.Error(), nil))
@@ -282,7 +295,7 @@ func (e *endpoint) post(w http.ResponseWriter, r *http.Request) {
 		defer release()
 	}
 
-	ctx, refused := withRefusal(r.Context())
+	ctx, refused := withRefusal(ctx)
 	request := &mcpserver.HTTPRequest{Method: r.Method, URL: r.URL, Header: r.Header, Body: body, Context: ctx}
 	switch mcp.MCPMethod(head.Method) {
 	case mcp.MethodResourcesRead, mcp.MethodPromptsGet, mcp.MethodCompletionComplete:
@@ -300,7 +313,11 @@ func (e *endpoint) post(w http.ResponseWriter, r *http.Request) {
 	default:
 		ctx, delivered := withDelivery(ctx)
 		request.Context = ctx
-		e.transport.Handle(&streamedResponse{w: w, control: control, delivered: delivered}, request)
+		streamed := &streamedResponse{w: w, control: control, delivered: delivered, log: e.server.log}
+		e.transport.Handle(streamed, request)
+		if !streamed.begun { // the call was cancelled: nobody waits for an answer
+			w.WriteHeader(http.StatusAccepted)
+		}
 	}
 }
 
@@ -345,21 +362,28 @@ type streamedResponse struct {
 	w         http.ResponseWriter
 	control   *http.ResponseController
 	delivered *delivery
+	log       *slog.Logger
+	begun     bool
 }
 
 func (s *streamedResponse) Header() http.Header { return s.w.Header() }
 
 func (s *streamedResponse) WriteHeader(status int) {
+	s.begun = true
 	if s.w.Header().Get("Content-Type") == "text/event-stream" {
 		s.w.Header().Set("X-Accel-Buffering", "no") // nginx would hold the events back
 	}
 	s.w.WriteHeader(status)
 }
 
+// Write keeps to itself that the client has left: mcp-go would log it as an
+// error. The request's context ends with the failed write, and the work with it.
 func (s *streamedResponse) Write(p []byte) (int, error) {
-	n, err := s.w.Write(p)
+	if _, err := s.w.Write(p); err != nil {
+		s.log.LogAttrs(context.Background(), slog.LevelDebug, "the client left before its answer", slog.Any("error", err))
+	}
 	s.delivered.saw(p)
-	return n, err
+	return len(p), nil
 }
 
 func (s *streamedResponse) Flush()          { _ = s.control.Flush() }
@@ -380,9 +404,7 @@ func (h *heldResponse) CanStream() bool             { return false }
 
 func (h *heldResponse) send(w http.ResponseWriter) {
 	maps.Copy(w.Header(), h.header)
-	if h.status != 0 {
-		w.WriteHeader(h.status)
-	}
+	w.WriteHeader(cmp.Or(h.status, http.StatusAccepted))
 	_, _ = h.body.WriteTo(w)
 }
 

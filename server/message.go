@@ -15,7 +15,9 @@ type messageHead struct {
 	Method string          `json:"method"`
 	Params struct {
 		Name string `json:"name"`
-		Meta struct {
+		// RequestID is that of the call which a notification cancels.
+		RequestID json.RawMessage `json:"requestId"`
+		Meta      struct {
 			ProtocolVersion string `json:"io.modelcontextprotocol/protocolVersion"`
 		} `json:"_meta"`
 	} `json:"params"`

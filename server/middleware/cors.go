@@ -24,7 +24,7 @@ func CORS(next http.Handler) http.Handler {
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}
-		h.Set("Access-Control-Expose-Headers", "WWW-Authenticate, Retry-After, "+RequestIDHeader)
+		h.Set("Access-Control-Expose-Headers", "WWW-Authenticate, Retry-After, Mcp-Session-Id, "+RequestIDHeader)
 		next.ServeHTTP(w, r)
 	})
 }
