@@ -49,3 +49,19 @@ func TestOutboxGivesUp(t *testing.T) {
 	}
 	o.close()
 }
+
+// TestUsedAfterClose: a run that goes on when its store is closed fails.
+func TestUsedAfterClose(t *testing.T) {
+	s, err := Open(Options{URL: "http://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Reader(t.Context()); !errors.Is(err, errClosed) {
+		t.Errorf("read with %v", err)
+	}
+}

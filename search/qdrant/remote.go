@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/qdrant/go-client/qdrant"
@@ -45,6 +46,7 @@ const (
 // requests may be repeated: writes are of points with fixed ids, or conditional.
 type remote struct {
 	*qdrant.Client
+	session           *session
 	address           string
 	patience, attempt time.Duration
 	runPatience       time.Duration
@@ -94,7 +96,7 @@ func dial(o Options) (remote, error) {
 		return remote{}, fmt.Errorf("prepare the connection to %s: %w", u.Redacted(), err)
 	}
 	return remote{
-		Client: client, address: net.JoinHostPort(u.Hostname(), strconv.Itoa(port)),
+		Client: client, session: newSession(), address: net.JoinHostPort(u.Hostname(), strconv.Itoa(port)),
 		patience: readPatience, attempt: readAttempt, runPatience: o.Patience, consistency: o.ReadConsistency.value(),
 	}, nil
 }
@@ -147,11 +149,12 @@ func call[T any](ctx context.Context, r remote, what string, request func(ctx co
 	var none T
 	delay := firstDelay
 	for start := time.Now(); ; {
-		attempt, cancel := context.WithTimeout(ctx, r.attempt)
-		answer, err := request(attempt)
-		cancel()
+		answer, err := try(ctx, r, request)
 		if err == nil {
 			return answer, nil
+		}
+		if errors.Is(err, errClosed) {
+			return none, fmt.Errorf("%s on %s: %w", what, r.address, err)
 		}
 		if ctx.Err() != nil {
 			return none, r.gaveUp(ctx, what, err)
@@ -170,6 +173,49 @@ func call[T any](ctx context.Context, r remote, what string, request func(ctx co
 		case <-timer.C:
 		}
 	}
+}
+
+var errClosed = errors.New("the store has been closed")
+
+// session is the time in which the connections may be used: the library's client
+// panics after that.
+type session struct {
+	using  sync.RWMutex
+	closed bool
+	ctx    context.Context //nolint:containedctx // of all requests
+	end    context.CancelFunc
+}
+
+func newSession() *session {
+	s := new(session)
+	s.ctx, s.end = context.WithCancel(context.Background())
+	return s
+}
+
+// try makes one request, which ends with the session.
+func try[T any](ctx context.Context, r remote, request func(ctx context.Context) (T, error)) (T, error) {
+	r.session.using.RLock()
+	defer r.session.using.RUnlock()
+	if r.session.closed {
+		var none T
+		return none, errClosed
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.attempt)
+	defer cancel()
+	defer context.AfterFunc(r.session.ctx, cancel)() //nolint:contextcheck // a request ends with either
+	return request(ctx)
+}
+
+// Close ends the requests under way, and the connections.
+func (r remote) Close() error {
+	r.session.end()
+	r.session.using.Lock()
+	defer r.session.using.Unlock()
+	if r.session.closed {
+		return nil
+	}
+	r.session.closed = true
+	return r.Client.Close()
 }
 
 // gaveUp says that a request was ended before it had an answer.
