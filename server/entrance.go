@@ -47,7 +47,7 @@ type entrance struct {
 	pages, open *http.ServeMux
 }
 
-// Access says how the route of a request may be entered.
+// access says how the route of a request may be entered.
 func (e *entrance) access(r *http.Request) auth.Access {
 	if _, pattern := e.open.Handler(r); pattern != "" {
 		return auth.Open
@@ -76,7 +76,7 @@ func (e *entrance) key(r *http.Request) string {
 
 const loginPath = "/login"
 
-// handler lays out the server's paths, and what every request passes before it
+// entrance lays out the server's paths, and what every request passes before it
 // gets to one.
 func (s *Server) entrance(opts Options) (http.Handler, error) {
 	e := &entrance{proxies: opts.Access.Proxies, pages: http.NewServeMux(), open: http.NewServeMux()}

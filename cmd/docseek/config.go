@@ -40,13 +40,15 @@ func (a *app) configCommand() *cobra.Command {
 		Long: `Reads the configuration that --config names and reports every fault with its
 place. With --json it prints {"ok","faults":[{"file","line","column","field",
 "message"}]}.`,
-		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.configCheck() },
+		Example: `  docseek --config docseek.yaml config check`,
+		Args:    cobra.NoArgs,
+		RunE:    func(*cobra.Command, []string) error { return a.configCheck() },
 	}
 	show := &cobra.Command{
-		Use:   "print",
-		Short: "Print the effective configuration, secrets hidden",
-		Args:  cobra.NoArgs,
+		Use:     "print",
+		Short:   "Print the effective configuration, secrets hidden",
+		Example: `  docseek --config docseek.yaml config print`,
+		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			c, err := a.configuration(nil)
 			if err != nil {
@@ -131,7 +133,10 @@ func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of docseek and of its builtin model",
-		Args:  cobra.NoArgs,
+		Long: `Prints the version, the builtin model and the kernel that computes it on this
+machine. With --json it prints {"version","go","platform","model","kernel"}.`,
+		Example: `  docseek version --json`,
+		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			model, err := builtin.New(builtin.Options{CPU: a.env("DOCSEEK_CPU")})
 			if err != nil {

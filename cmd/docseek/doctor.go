@@ -120,9 +120,15 @@ func (a *app) probes(c config.Config) (probes []doctor.Probe, done func(), _ err
 		probes = append(probes, doctor.Source(reader, s))
 	}
 	var closers []func()
+	done = func() {
+		for _, shut := range closers {
+			shut()
+		}
+	}
 	for _, g := range c.GraphQL {
 		api, err := newGateway(c, silent, nil, g)
 		if err != nil {
+			done()
 			return nil, nil, err
 		}
 		closers = append(closers, api.Close)
@@ -132,11 +138,7 @@ func (a *app) probes(c config.Config) (probes []doctor.Probe, done func(), _ err
 	if c.Server.PublicURL != "" {
 		probes = append(probes, doctor.PublicURL(c.Server.PublicURL, client))
 	}
-	return probes, func() {
-		for _, shut := range closers {
-			shut()
-		}
-	}, nil
+	return probes, done, nil
 }
 
 // embedderName says which embedder is configured and, of a model that runs here,

@@ -129,7 +129,8 @@ was tested and is published, and if not, why. With --json it prints
 {"operations":[{"name","kind","type","endpoint","revision","tested","published",
 "reason","file","tokens"}],"faults":[{"file","line","column","operation",
 "message"}],"tokens"}; tokens are there with --stats.`,
-		Args: cobra.NoArgs,
+		Example: `  docseek --config docseek.yaml operations list --stats`,
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			all, err := a.approved(cmd.Context(), *endpoint, nil)
 			if err != nil {
@@ -245,9 +246,9 @@ func (a *app) operationsCheck(endpoint *string) *cobra.Command {
 		Long: `Checks the operations against the schema, and persisted-documents.json,
 tools.json and persisted-query-manifest.json in the current folder, where they
 are there, against the operations; with several endpoints those in the folders
-of their names. Every fault has its
-place, and the exit code is 1 where there is one. With --json it prints
-{"ok","faults":[{"file","line","column","operation","message"}]}.`,
+of their names. Every fault has its place, and the exit code is 1 where there is
+one. With --json it prints {"ok","faults":[{"file","line","column","operation",
+"message"}]}.`,
 		Example: `  docseek --config docseek.yaml operations check --schema schema.graphql
   docseek --config docseek.yaml operations check --introspect --format github`,
 		Args: cobra.NoArgs,
@@ -391,7 +392,8 @@ operationType, operationName, documentId, inputSchema of each tool). With
 --format apollo it writes persisted-query-manifest.json instead. With several
 endpoints each has a folder of its name. The files are the same on every machine.
 Nothing is written while an operation is broken.`,
-		Args: cobra.NoArgs,
+		Example: `  docseek --config docseek.yaml operations build --out build`,
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if format != "docseek" && format != "apollo" {
 				return usagef("--format must be docseek or apollo (got %q)", format)

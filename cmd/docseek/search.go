@@ -176,6 +176,8 @@ func (a *app) statusCommand() *cobra.Command {
 		Short: "Sources, generations, freshness and the last run of each",
 		Long: `Lists the sources of the index. With --json it prints the structured answer of
 the tool list_docs (docs/tools.md).`,
+		Example: `  docseek status
+  docseek --config docseek.yaml status --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.query(cmd.Context(), func(ctx context.Context, e *search.Engine) error {

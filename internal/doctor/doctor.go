@@ -94,7 +94,7 @@ func (p Probe) check(ctx context.Context) Check {
 	if known, ok := errors.AsType[*BrokenError](err); ok {
 		c.Remedy = known.Remedy
 	}
-	if ctx.Err() != nil {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		c.Detail = fmt.Sprintf("no answer within %v: %s", patience, c.Detail)
 	}
 	return c
