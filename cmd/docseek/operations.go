@@ -243,12 +243,11 @@ func (a *app) operationsCheck(endpoint *string) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check",
 		Short: "Hold every operation and every persisted document to the schema",
-		Long: `Checks the operations against the schema, and persisted-documents.json,
-tools.json and persisted-query-manifest.json in the current folder, where they
-are there, against the operations; with several endpoints those in the folders
-of their names. Every fault has its place, and the exit code is 1 where there is
-one. With --json it prints {"ok","faults":[{"file","line","column","operation",
-"message"}]}.`,
+		Long: `Checks the operations against the schema, and what operations build wrote to
+the folder of --built, where it is there, against the operations; with several
+endpoints to the folders of their names in it. Every fault has its place, and the
+exit code is 1 where there is one. With --json it prints
+{"ok","faults":[{"file","line","column","operation","message"}]}.`,
 		Example: `  docseek --config docseek.yaml operations check --schema schema.graphql
   docseek --config docseek.yaml operations check --introspect --format github`,
 		Args: cobra.NoArgs,
