@@ -114,7 +114,7 @@ func (g growth) grow(b *testing.B) {
 			b.Fatal(err)
 		}
 		writing += time.Since(start)
-		if done == 0 { // a graph is built once all is there, as for any large load at once
+		if done == 0 { // the graph is built once all is there, so that both are measured
 			g.indexFrom(b, w, 0)
 		}
 		if done += len(p.chunks); done%50_000 == 0 {
