@@ -61,6 +61,10 @@ avxvnni: ## The kernel for AVX-VNNI, its instruction emulated (Linux on amd64)
 bench-ort: ## The builtin model's speed beside ONNX Runtime's
 	scripts/bench-ort.sh
 
+.PHONY: check-openai
+check-openai: ## Index and search with a real embeddings server, ONNX Runtime's
+	onnx=$$(scripts/ort.sh) && DOCSEEK_TEST_ONNX=$$onnx $(GO) test -count=1 -tags ort -run OnARealServer ./cmd/docseek
+
 .PHONY: chromium
 chromium: ## The web page in a real browser, which is installed if need be
 	scripts/chromium.sh
