@@ -352,7 +352,7 @@ func (m *charsmap) lookup(text string) (string, bool) {
 			break
 		}
 		place := m.units[at] & (1<<31 - 1)
-		if uint64(place) > uint64(len(m.replacements)) {
+		if uint64(place) >= uint64(len(m.replacements)) || !utf8.RuneStart(m.replacements[place]) {
 			break
 		}
 		replacement, _, _ := strings.Cut(m.replacements[place:], "\x00")

@@ -120,6 +120,27 @@ func TestUnsupportedUnigrams(t *testing.T) {
 	}
 }
 
+// TestReplacementsAreWholeCharacters gives a table whose only entry leads into the
+// middle of a character.
+func TestReplacementsAreWholeCharacters(t *testing.T) {
+	u, err := newUnigram([]scoredPiece{{"<unk>", 0, 0}, {"a", -1, 1}}, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const children, leaf = 1 << 10, 1 << 8
+	u.table = &charsmap{units: make([]uint32, 'a'+1), replacements: "é\x00"}
+	u.table.units['a'] = 'a' | leaf | children
+	u.table.units['a'^1] = 1
+	u.words = wordRule{prefix: prefixNever}
+	if ids, _ := u.Encode("a", 8); !slices.Equal(ids, []int32{0, 1, 0}) {
+		t.Errorf("ids %v", ids)
+	}
+	u.table.units['a'^1] = 0
+	if got := u.table.normalize("a"); got != "é" {
+		t.Errorf("a whole character gave %q", got)
+	}
+}
+
 // FuzzUnigramText: any text has tokens, of which none is out of the vocabulary.
 func FuzzUnigramText(f *testing.F) {
 	var tokenizers []*Unigram
