@@ -146,7 +146,7 @@ func (s *Server) entrance(opts Options) (http.Handler, error) {
 		Hosts: opts.AllowedHosts, Public: public.Hostname(), Origins: opts.AllowedOrigins, Probes: []string{"/healthz", "/readyz"},
 	}
 	links := []func(http.Handler) http.Handler{
-		middleware.RequestID, middleware.Statuses(opts.Metrics.Request), middleware.WriteTimeout(writeTimeout), middleware.Recover(s.log), guard.Wrap, middleware.CORS, e.gate.Identify,
+		middleware.RequestID, middleware.Statuses(opts.Metrics.Request), middleware.BodyTimeout(bodyTimeout), middleware.WriteTimeout(writeTimeout), middleware.Recover(s.log), guard.Wrap, middleware.CORS, e.gate.Identify,
 	}
 	if opts.Access.PerMinute > 0 {
 		limit, err := middleware.NewRateLimit(opts.Access.PerMinute, max(1, opts.Access.Burst), e.key, s.log)

@@ -31,7 +31,8 @@ const (
 	maxMessageBytes = 1 << 20
 	maxHeaderBytes  = 64 << 10
 	headerTimeout   = 10 * time.Second
-	bodyTimeout     = 20 * time.Second
+	// bodyTimeout is how long a request's body may take to arrive.
+	bodyTimeout = 20 * time.Second
 	// writeTimeout bounds each write: a client that stopped reading does not
 	// hold a call for ever.
 	writeTimeout = 30 * time.Second
@@ -245,7 +246,7 @@ func (s *Server) scopeOf(head messageHead, caller auth.Caller) string {
 
 func (e *endpoint) post(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
-	body, fault := readMessage(w, r, control)
+	body, fault := readMessage(w, r)
 	if fault != nil {
 		writeJSON(w, fault.status, fault.message)
 		return
@@ -327,11 +328,9 @@ type messageFault struct {
 	message mcp.JSONRPCError
 }
 
-// readMessage reads a request's body, within the bounds of bytes and seconds.
-func readMessage(w http.ResponseWriter, r *http.Request, control *http.ResponseController) ([]byte, *messageFault) {
-	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout))
+// readMessage reads a request's body, within the bound of bytes.
+func readMessage(w http.ResponseWriter, r *http.Request) ([]byte, *messageFault) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessageBytes))
-	_ = control.SetReadDeadline(time.Time{})
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
