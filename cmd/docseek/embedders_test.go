@@ -125,13 +125,13 @@ func oneOf(r map[string]any, field string, values ...string) *refusedWith {
 	return &refusedWith{422, fmt.Sprintf(`{"detail":"%s must be one of %s"}`, field, strings.Join(values, ", "))}
 }
 
-// RoundTrip answers in the API's place; the first time it is busy.
+// apiTransport answers in the API's place; the first time it is busy.
 type apiTransport struct {
 	t   *testing.T
 	api documentedAPI
 
-	mu   sync.Mutex
-	busy bool
+	mu    sync.Mutex
+	asked bool
 }
 
 func (a *apiTransport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -156,8 +156,8 @@ func (a *apiTransport) answer(r *http.Request) (status int, body string) {
 		return http.StatusUnauthorized, `{"error":{"message":"no such key"}}`
 	}
 	a.mu.Lock()
-	first := !a.busy
-	a.busy = true
+	first := !a.asked
+	a.asked = true
 	a.mu.Unlock()
 	if first {
 		return http.StatusTooManyRequests, `{"error":{"message":"too fast","code":"rate_limit_exceeded"}}`

@@ -158,7 +158,7 @@ func (r *run) build(ctx context.Context) error {
 		if err := r.commit(ctx); err != nil {
 			return err
 		}
-		r.log.Info("searchable by words, embedding follows", slog.String("source", r.source.Name),
+		r.log.Info("searchable by words", slog.String("source", r.source.Name),
 			slog.Int("pages", r.want.Pages), slog.Int("chunks", r.want.Chunks))
 		if err := r.begin(ctx, true); err != nil {
 			return err
