@@ -138,20 +138,37 @@ func readFile(path string) ([]byte, error) {
 	return text, nil
 }
 
-// decodeEntries reads YAML. On some texts that are none, goccy/go-yaml v1.19.2
-// panics; a file that is half written must not end a request.
-func decodeEntries(text []byte) (entries []Entry, err error) {
+// decodeList reads a list in YAML. On some texts that are none, goccy/go-yaml
+// v1.19.2 panics; a file that is half written must not end a request.
+func decodeList[T any](text []byte) (list []T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			entries, err = nil, fmt.Errorf("read YAML: %v", p)
+			list, err = nil, fmt.Errorf("read YAML: %v", p)
 		}
 	}()
-	err = yaml.UnmarshalWithOptions(text, &entries, yaml.Strict())
-	return entries, err
+	err = yaml.UnmarshalWithOptions(text, &list, yaml.Strict())
+	return list, err
+}
+
+// checkValues refuses a key that stands there without a value: what is left out
+// allows all sources and endpoints, which who wrote the key did not mean.
+func checkValues(text []byte) error {
+	entries, err := decodeList[map[string]any](text)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return errors.New("its entries cannot be read as docseek token new prints them")
+	}
+	for i, e := range entries {
+		for key, value := range e {
+			if value == nil {
+				return fmt.Errorf("entry %d: %s has no value: write one ([] allows none), or leave out the key", i+1, key)
+			}
+		}
+	}
+	return nil
 }
 
 func parseEntries(text []byte) ([]accepted, error) {
-	entries, err := decodeEntries(text)
+	entries, err := decodeList[Entry](text)
 	if err != nil && !errors.Is(err, io.EOF) {
 		// The library's own text quotes the file, in which a token may stand by mistake.
 		var located yaml.Error
@@ -163,6 +180,9 @@ func parseEntries(text []byte) ([]accepted, error) {
 	}
 	if len(entries) > maxEntries {
 		return nil, fmt.Errorf("it has more than %d entries", maxEntries)
+	}
+	if err := checkValues(text); err != nil {
+		return nil, err
 	}
 	tokens := make([]accepted, len(entries))
 	names, hashes := map[string]bool{}, map[[sha256.Size]byte]bool{}

@@ -175,6 +175,22 @@ func TestBrokenFileAtStart(t *testing.T) {
 	}
 }
 
+// What is left out of an entry allows everything; a key that was left without a
+// value does not.
+func TestKeyWithoutValue(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens.yaml")
+	entry := "- name: ci\n  sha256: " + strings.Repeat("ab", 32) + "\n"
+	for _, key := range []string{"scopes", "sources", "endpoints", "expires"} {
+		for _, value := range []string{"", " ", " null", " ~", " # handbook"} {
+			write(t, path, line(t, auth.NewEntry("first", auth.NewToken()))+entry+"  "+key+":"+value+"\n")
+			if _, err := auth.OpenFile(path, time.Now, slog.New(slog.DiscardHandler)); err == nil ||
+				!strings.Contains(err.Error(), "entry 2: "+key+" has no value") {
+				t.Errorf("%s:%s gives %v", key, value, err)
+			}
+		}
+	}
+}
+
 // FuzzTokensFile shows that no file makes a token good that is not in it.
 func FuzzTokensFile(f *testing.F) {
 	f.Add("- {name: ci, sha256: " + strings.Repeat("ab", 32) + ", scopes: [docs:read]}")

@@ -161,9 +161,12 @@ func choices(sources []search.SourceStatus, form url.Values) []choice {
 func (p *Page) fail(ctx context.Context, w http.ResponseWriter, r *http.Request, what string, err error) {
 	m := message{Title: "That did not work", Text: "An " + internalError(w) + "."}
 	status := http.StatusInternalServerError
+	input, refused := errors.AsType[*search.InputError](err)
 	switch {
 	case r.Context().Err() != nil:
 		return // nobody waits any more
+	case refused: // nothing was asked that could be wrong but by whom
+		status, m.Title, m.Text = http.StatusForbidden, "Not with this token", "This cannot be shown: "+input.Message+"."
 	case ctx.Err() != nil:
 		status = http.StatusGatewayTimeout
 		m.Text = "There was no answer within " + p.opts.Deadline.Round(time.Second).String() + ": try again."

@@ -29,7 +29,8 @@ type library struct {
 	sources []search.SourceStatus
 	answer  search.Answer
 	err     error
-	wait    bool // for the end of the context
+	closed  error // of a list that the caller may not see
+	wait    bool  // for the end of the context
 	asked   search.Query
 }
 
@@ -43,7 +44,7 @@ func (l *library) Search(ctx context.Context, q search.Query) (search.Answer, er
 }
 
 func (l *library) List(context.Context, search.ListQuery) (search.Listing, error) {
-	return search.Listing{Sources: l.sources}, nil
+	return search.Listing{Sources: l.sources}, l.closed
 }
 
 func ago(d time.Duration) *time.Time { return new(now.Add(-d)) }
@@ -228,6 +229,17 @@ func TestFaults(t *testing.T) {
 				t.Errorf("log %q", &s.log)
 			}
 		})
+	}
+}
+
+// A caller whose token is not for the documentation is told so.
+func TestTokenForSomethingElse(t *testing.T) {
+	s := newSite(t, &library{closed: &search.InputError{Message: "the token has not the scope x"}}, nil)
+	for _, path := range []string{"/", "/sources", "/?q=word"} {
+		wants(t, plain(s.read(t, path, http.StatusForbidden).Find("main")), "the token has not the scope x.")
+	}
+	if s.log.Len() > 0 {
+		t.Errorf("log %q", &s.log)
 	}
 }
 
