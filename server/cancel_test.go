@@ -89,12 +89,18 @@ func TestCancelByNotification(t *testing.T) {
 	}
 }
 
-// What was cancelled before it was over leaves nothing, nor does what was not.
-func TestCancellationsAreForgotten(t *testing.T) {
+// Only its own caller, with its own session, cancels a call; and no call leaves
+// anything behind.
+func TestCancellations(t *testing.T) {
 	var c cancellations
 	key := callKey{caller: "c", session: "s", id: "1"}
 	first, firstDone := c.open(t.Context(), key)
 	second, secondDone := c.open(t.Context(), key) // the client uses an id twice
+	for _, foreign := range []callKey{{"other", "s", "1"}, {"c", "other", "1"}, {"c", "s", "2"}, {"c", "", "1"}} {
+		if c.cancel(foreign); second.Err() != nil {
+			t.Fatalf("%+v cancels the call %+v", foreign, key)
+		}
+	}
 	firstDone()
 	c.cancel(key)
 	if first.Err() == nil || second.Err() == nil {
@@ -121,6 +127,7 @@ func TestGoneClientIsNoError(t *testing.T) {
 		return search.Answer{}, nil
 	}})
 	eachEra(t, func(t *testing.T, e era) {
+		t.Helper()
 		for _, meta := range []map[string]any{{}, {"progressToken": "t"}} {
 			params := map[string]any{"name": "search_docs", "arguments": map[string]any{"query": "x"}, "_meta": meta}
 			r := request(t, e.headers("tools/call", params), e.message(t, 1, "tools/call", params))

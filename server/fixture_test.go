@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -15,6 +16,13 @@ import (
 // asks every server under test for: its tools, resources and prompts. They stand
 // on the same handler as those for users.
 const fixtureEnv = "DOCSEEK_TEST_FIXTURES"
+
+// tokenEnv is the token that this server asks for, and the issuer that it names
+// to who has none; without it, it asks for none.
+const (
+	tokenEnv      = "DOCSEEK_TEST_TOKEN"
+	fixtureIssuer = "https://issuer.example.com"
+)
 
 // The smallest picture and sound.
 const (
@@ -34,6 +42,7 @@ func (s *Server) addFixtures() error {
 			return answer{structured: struct{}{}, text: "done"}, nil
 		},
 	})
+	s.addWaitingFixtures()
 	if err := s.publish(); err != nil {
 		return err
 	}
@@ -61,6 +70,35 @@ func (s *Server) addFixtures() error {
 	s.addFixtureResources()
 	s.addFixturePrompts()
 	return nil
+}
+
+// addWaitingFixtures adds a tool that works until its call is cancelled, and one
+// that waits until such a call was. The first says when it has begun.
+func (s *Server) addWaitingFixtures() {
+	cancelled := make(chan struct{}, 64)
+	s.builtin = append(s.builtin, tool{
+		name: "test_waiting", description: "Waits until it is cancelled",
+		input: schema{Type: kindObject}, output: json.RawMessage(`{"type":"object"}`),
+		call: func(ctx context.Context, _ arguments) (answer, error) {
+			reportProgress(ctx, "begun")
+			<-ctx.Done()
+			if errors.Is(ctx.Err(), context.Canceled) {
+				cancelled <- struct{}{}
+			}
+			return answer{}, ctx.Err()
+		},
+	}, tool{
+		name: "test_cancelled", description: "Waits until a call of test_waiting was cancelled",
+		input: schema{Type: kindObject}, output: json.RawMessage(`{"type":"object"}`),
+		call: func(ctx context.Context, _ arguments) (answer, error) {
+			select {
+			case <-cancelled:
+				return answer{structured: struct{}{}, text: "cancelled"}, nil
+			case <-ctx.Done():
+				return answer{}, ctx.Err()
+			}
+		},
+	})
 }
 
 // showFixture lets callers see a tool that only the library knows.

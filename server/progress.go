@@ -13,10 +13,7 @@ import (
 const (
 	// heartbeat is the time between two notifications that a call is at work.
 	heartbeat = 5 * time.Second
-	// settle is how long an answer waits after the last notification where it
-	// cannot be seen whether that has left: see [delivery].
-	settle = 2 * time.Millisecond
-	// deliveryPatience bounds the wait where it can be seen.
+	// deliveryPatience bounds how long an answer waits for notifications to leave.
 	deliveryPatience = time.Second
 )
 
@@ -85,7 +82,6 @@ type progress struct {
 	mu    sync.Mutex
 	steps int
 	sent  int
-	last  time.Time // when the last notification was sent
 }
 
 type progressKey struct{}
@@ -140,23 +136,16 @@ func (p *progress) report(ctx context.Context, message string) {
 		return
 	}
 	p.sent++
-	p.last = time.Now()
 }
 
-// stop ends the heartbeats and waits until the last notification has left.
+// stop ends the heartbeats and, over HTTP, waits until the last notification has
+// left; stdio keeps them before the answer by itself.
 func (p *progress) stop(ctx context.Context) {
 	p.cancel()
 	p.beating.Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.sent == 0 {
-		return
-	}
-	if d, ok := ctx.Value(deliveryKey{}).(*delivery); ok {
+	if d, ok := ctx.Value(deliveryKey{}).(*delivery); ok && p.sent > 0 {
 		d.wait(ctx, p.sent)
-		return
-	}
-	if wait := time.Until(p.last.Add(settle)); wait > 0 {
-		<-time.After(wait)
 	}
 }

@@ -35,8 +35,8 @@ const drainTimeout = 2 * time.Second
 // the caller's to close.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, fail := context.WithCancelCause(ctx)
-	conn := &stdioConn{server: s, out: out, fail: fail}
 	session := &stdioSession{notifications: make(chan mcp.JSONRPCNotification, 64)}
+	conn := &stdioConn{server: s, notes: session.notifications, out: out, fail: fail}
 	if err := s.mcp.RegisterSession(ctx, session); err != nil {
 		fail(nil)
 		return fmt.Errorf("serve stdio: %w", err)
@@ -45,7 +45,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	ctx = auth.WithCaller(s.mcp.WithContext(ctx, session), auth.Trusted("stdio"))
 
 	var notes sync.WaitGroup
-	notes.Go(func() { conn.writeNotes(ctx, session.notifications) })
+	notes.Go(func() { conn.writeNotes(ctx) })
 	defer func() {
 		fail(nil)
 		waitFor(&notes, drainTimeout)
@@ -109,19 +109,60 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 // stdioConn writes the messages to the client.
 type stdioConn struct {
 	server *Server
+	notes  chan mcp.JSONRPCNotification
 	mu     sync.Mutex
 	out    io.Writer
 	fail   context.CancelCauseFunc
+	// lastNote is when the last notification was written, in nanoseconds since
+	// 1970; 0 before the first.
+	lastNote atomic.Int64
 }
 
+// barrier is the field of a notification that is not for the client: a channel
+// that is closed once all notifications before it are written.
+const barrier = "barrier"
+
 // writeNotes writes notifications until the context ends.
-func (c *stdioConn) writeNotes(ctx context.Context, notes <-chan mcp.JSONRPCNotification) {
+func (c *stdioConn) writeNotes(ctx context.Context) {
 	for {
 		select {
-		case note := <-notes:
+		case note := <-c.notes:
+			if written, ok := note.Params.AdditionalFields[barrier].(chan struct{}); ok {
+				close(written)
+				continue
+			}
 			c.write(note)
+			c.lastNote.Store(time.Now().UnixNano())
 		case <-ctx.Done():
 			return
+		}
+	}
+}
+
+// noteGap is the time between a notification and the next answer: the official
+// TypeScript clients drop the notes that they read together with the answer.
+const noteGap = 10 * time.Millisecond
+
+// settle returns when the notifications sent so far are written, and had time to
+// be read: a client drops those that come after the answer.
+func (c *stdioConn) settle(ctx context.Context) {
+	written := make(chan struct{})
+	note := mcp.JSONRPCNotification{Notification: mcp.Notification{
+		Params: mcp.NotificationParams{AdditionalFields: map[string]any{barrier: written}},
+	}}
+	select {
+	case c.notes <- note:
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case <-written:
+	case <-ctx.Done():
+		return
+	}
+	if last := c.lastNote.Load(); last > 0 {
+		if wait := time.Until(time.Unix(0, last).Add(noteGap)); wait > 0 {
+			<-time.After(wait)
 		}
 	}
 }
@@ -145,7 +186,10 @@ func (c *stdioConn) answer(ctx context.Context, head messageHead, message []byte
 	if refused.set {
 		response = refused.response(head.ID)
 	}
-	if response != nil && ctx.Err() == nil {
+	if response == nil {
+		return
+	}
+	if c.settle(ctx); ctx.Err() == nil {
 		c.write(response)
 	}
 }

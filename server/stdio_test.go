@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/docseek/docseek/search"
+	"github.com/docseek/docseek/server/auth"
 )
 
 // talk sends lines to a stdio server, closes its input, and returns the answers by id.
@@ -315,7 +316,15 @@ func serveLibrary(where string) error {
 		}
 		return (&library{}).Search(ctx, q)
 	}
-	s, err := New(Options{Docs: docs, Log: talkative(os.Stderr)})
+	opts := Options{Docs: docs, Log: talkative(os.Stderr)}
+	if token := os.Getenv(tokenEnv); token != "" {
+		opts.PublicURL = "http://" + where
+		opts.Access = Access{
+			Verifiers: []auth.Verifier{keyring{token: {Name: "client", Scopes: auth.ReadScopes()}}},
+			Issuers:   []string{fixtureIssuer},
+		}
+	}
+	s, err := New(opts)
 	if err != nil {
 		return err
 	}

@@ -8,11 +8,7 @@
 // when anything differs from what is expected.
 
 import assert from "node:assert/strict";
-import { Client as ClientV1 } from "@modelcontextprotocol/sdk/client/index.js";
-import { StdioClientTransport as StdioV1 } from "@modelcontextprotocol/sdk/client/stdio.js";
-import { StreamableHTTPClientTransport as HTTPV1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { Client as ClientV2, StreamableHTTPClientTransport as HTTPV2 } from "@modelcontextprotocol/client";
-import { StdioClientTransport as StdioV2 } from "@modelcontextprotocol/client/stdio";
+import { overHTTP, overStdio } from "./generations.mjs";
 
 const [url, command, ...args] = process.argv.slice(2);
 if (!url) {
@@ -20,51 +16,9 @@ if (!url) {
   process.exit(2);
 }
 
-const info = { name: "docseek-conformance", version: "1.0.0" };
-const stdio = { command, args, stderr: "ignore" };
-
-/** The clients: how to connect, and the protocol version each should end up with. */
-const runs = [
-  {
-    name: "sdk 1, HTTP",
-    version: "2025-11-25",
-    client: () => new ClientV1(info),
-    transport: () => new HTTPV1(new URL(url)),
-  },
-  {
-    name: "client 2 (auto), HTTP",
-    version: "2026-07-28",
-    client: () => new ClientV2(info, { versionNegotiation: { mode: "auto" } }),
-    transport: () => new HTTPV2(new URL(url)),
-  },
-  {
-    name: "client 2 (legacy), HTTP",
-    version: "2025-11-25",
-    client: () => new ClientV2(info, { versionNegotiation: { mode: "legacy" } }),
-    transport: () => new HTTPV2(new URL(url)),
-  },
-];
+const runs = overHTTP(url);
 if (command) {
-  runs.push(
-    {
-      name: "sdk 1, stdio",
-      version: "2025-11-25",
-      client: () => new ClientV1(info),
-      transport: () => new StdioV1(stdio),
-    },
-    {
-      name: "client 2 (auto), stdio",
-      version: "2026-07-28",
-      client: () => new ClientV2(info, { versionNegotiation: { mode: "auto" } }),
-      transport: () => new StdioV2(stdio),
-    },
-    {
-      name: "client 2 (legacy), stdio",
-      version: "2025-11-25",
-      client: () => new ClientV2(info, { versionNegotiation: { mode: "legacy" } }),
-      transport: () => new StdioV2(stdio),
-    },
-  );
+  runs.push(...overStdio({ command, args }));
 }
 
 /** Calls a tool, which must succeed in both forms, and returns the structured one. */
@@ -95,7 +49,14 @@ async function check(run) {
     }
 
     // The clients hold every structured answer below to these schemas.
-    const { tools } = await client.listTools();
+    const tools = [];
+    for (let cursor; ; ) {
+      const page = await client.listTools(cursor && { cursor });
+      tools.push(...page.tools);
+      cursor = page.nextCursor;
+      if (!cursor) break;
+    }
+    assert.equal(new Set(tools.map((t) => t.name)).size, tools.length, "a tool is listed twice");
     for (const name of ["search_docs", "read_docs", "list_docs"]) {
       const tool = tools.find((t) => t.name === name);
       assert.ok(tool, `${name} is not in tools/list`);
@@ -106,8 +67,14 @@ async function check(run) {
     const { sources } = await call(client, "list_docs", {});
     const source = sources.find((s) => s.pages > 0);
     assert.ok(source, "no source has a page");
-    const { pages } = await call(client, "list_docs", { source: source.name });
-    assert.ok(pages.length > 0, `${source.name} lists no page`);
+    const pages = [];
+    for (let cursor; ; ) {
+      const page = await call(client, "list_docs", { source: source.name, cursor });
+      pages.push(...page.pages);
+      cursor = page.next_cursor;
+      if (!cursor) break;
+    }
+    assert.equal(new Set(pages.map((p) => p.url)).size, source.pages, `${source.name} does not list its pages, each once`);
 
     const page = await call(client, "read_docs", { url: pages[0].url });
     assert.ok(page.text.length > 0, `${pages[0].url} has no text`);
