@@ -75,6 +75,10 @@ conformance: build ## The official MCP clients and conformance suite against the
 	scripts/conformance/binary.sh ./docseek
 	scripts/conformance/requirements.sh
 
+.PHONY: inspector
+inspector: build ## The official MCP Inspector against the binary, after make conformance (111 MB)
+	scripts/conformance/inspector/run.sh ./docseek
+
 .PHONY: qdrant
 qdrant: ## The store on real Qdrant servers, the oldest supported and the newest
 	@for v in 1.16.3 1.17.0; do \
