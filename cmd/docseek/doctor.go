@@ -17,6 +17,7 @@ import (
 	"github.com/docseek/docseek/internal/config"
 	"github.com/docseek/docseek/internal/doctor"
 	"github.com/docseek/docseek/search"
+	"github.com/docseek/docseek/server/auth"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -25,9 +26,9 @@ func (a *app) doctorCommand() *cobra.Command {
 		Use:   "doctor [URL…]",
 		Short: "Try what is configured, and say what does not work and what to do",
 		Long: `Reads the configuration, writes into the data directory, reads the index, embeds
-a text, reads robots.txt, the start and one page of each source, loads the schema
-of each GraphQL endpoint, and looks at the server from outside under
-server.public_url. Nothing is indexed. The exit code is 1 when a check fails.
+a text, asks the reranker, reads robots.txt, the start and one page of each source,
+loads the schema of each GraphQL endpoint, reads the tokens file, and looks at the
+server from outside under server.public_url. Nothing is indexed. The exit code is 1 when a check fails.
 With --server it asks only whether a server answers there, as a container's
 health check does.
 
@@ -116,6 +117,13 @@ func (a *app) probes(c config.Config) (probes []doctor.Probe, done func(), _ err
 			return p.embedderName(), len(vector), nil
 		}),
 	}
+	if c.Reranker.URL != "" {
+		reranker, err := newReranker(c.Reranker)
+		if err != nil {
+			return nil, nil, err
+		}
+		probes = append(probes, doctor.Reranker(cmp.Or(c.Reranker.Timeout, search.DefaultRerankTimeout), reranker.Rerank))
+	}
 	for _, s := range c.Sources {
 		probes = append(probes, doctor.Source(reader, s))
 	}
@@ -133,6 +141,12 @@ func (a *app) probes(c config.Config) (probes []doctor.Probe, done func(), _ err
 		}
 		closers = append(closers, api.Close)
 		probes = append(probes, doctor.Endpoint(g.Name, api))
+	}
+	if file := c.Server.Auth.TokensFile; file != "" {
+		probes = append(probes, doctor.Access(file, func() error {
+			_, err := auth.OpenFile(file, time.Now, silent)
+			return err
+		}))
 	}
 	probes = append(probes, doctor.Listen(c.Server.Listen, client))
 	if c.Server.PublicURL != "" {

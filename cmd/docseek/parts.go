@@ -64,8 +64,8 @@ func (a *app) assemble(ctx context.Context, c config.Config) (*parts, error) {
 	}
 	p := a.newParts(c)
 	p.store, p.dir = store, dir
-	if r := c.Reranker; r.URL != "" {
-		if p.reranker, err = rerank.New(rerank.Options{URL: r.URL, Model: r.Model, APIKey: r.APIKey.Reveal()}); err != nil {
+	if c.Reranker.URL != "" {
+		if p.reranker, err = newReranker(c.Reranker); err != nil {
 			return nil, errors.Join(err, store.Close())
 		}
 	}
@@ -83,6 +83,10 @@ func (a *app) openStore(ctx context.Context, c config.Store, dir string) (search
 		WriteConsistency: uint32(c.WriteConsistency), ReadConsistency: qdrant.ReadConsistency(c.ReadConsistency),
 		Quantization: qdrant.Quantization(c.Quantization), Oversampling: c.Oversampling, OnDisk: c.OnDisk, Logger: a.log,
 	})
+}
+
+func newReranker(c config.Reranker) (*rerank.Client, error) {
+	return rerank.New(rerank.Options{URL: c.URL, Model: c.Model, APIKey: c.APIKey.Reveal()})
 }
 
 // newParts are the parts that need no index.

@@ -21,6 +21,7 @@ import (
 	"github.com/docseek/docseek/internal/doctor"
 	"github.com/docseek/docseek/internal/fakesite"
 	"github.com/docseek/docseek/search"
+	"github.com/docseek/docseek/search/rerank"
 	"github.com/docseek/docseek/server"
 )
 
@@ -96,6 +97,37 @@ func TestIndex(t *testing.T) {
 func TestEmbedder(t *testing.T) {
 	fine(t, look(t, doctor.Embedder(func(context.Context) (string, int, error) { return "builtin", 384, nil })), "builtin, 384 dimensions")
 	broken(t, look(t, doctor.Embedder(func(context.Context) (string, int, error) { return "", 0, errors.New("401") })), "401", "api_key")
+}
+
+func TestReranker(t *testing.T) {
+	asked := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/slow":
+			<-asked
+		case "/rerank":
+			_, _ = w.Write([]byte(`[{"index":1,"score":0.1},{"index":0,"score":0.9}]`))
+		default:
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+	t.Cleanup(s.Close)
+	reranker := func(path string, within time.Duration) doctor.Check {
+		client, err := rerank.New(rerank.Options{URL: s.URL + path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return look(t, doctor.Reranker(within, client.Rerank))
+	}
+	fine(t, reranker("/rerank", time.Minute), "of the 1m0s of a search")
+	broken(t, reranker("/other", time.Minute), "it answers 401", "reranker.url")
+	broken(t, reranker("/slow", time.Millisecond), "deadline", "timeout")
+	close(asked)
+}
+
+func TestAccess(t *testing.T) {
+	fine(t, look(t, doctor.Access("tokens.yaml", func() error { return nil })), "tokens.yaml is fine")
+	broken(t, look(t, doctor.Access("tokens.yaml", func() error { return errors.New("line 3") })), "line 3", "token new")
 }
 
 func TestSource(t *testing.T) {

@@ -77,6 +77,29 @@ func Embedder(embed func(context.Context) (description string, dimension int, er
 	}}
 }
 
+// Reranker looks whether passages are scored within the time that a search has for it.
+func Reranker(within time.Duration, rerank func(ctx context.Context, query string, passages []string) ([]float64, error)) Probe {
+	return Probe{Name: "reranker", Look: func(ctx context.Context) (Finding, error) {
+		ctx, cancel := context.WithTimeout(ctx, within)
+		defer cancel()
+		began := time.Now()
+		if _, err := rerank(ctx, "does it work?", []string{"It works.", "Something else."}); err != nil {
+			return Finding{}, problem("search goes on without it; set reranker.url, model and api_key right, or raise timeout", "score two passages: %w", err)
+		}
+		return Finding{Detail: fmt.Sprintf("scored two passages in %v, of the %v of a search", time.Since(began).Round(time.Millisecond), within)}, nil
+	}}
+}
+
+// Access looks whether what says who may use the server can be read.
+func Access(file string, open func() error) Probe {
+	return Probe{Name: "access", Look: func(context.Context) (Finding, error) {
+		if err := open(); err != nil {
+			return Finding{}, problem("docseek token new prints the lines of the file", "read who may use the server: %w", err)
+		}
+		return Finding{Detail: file + " is fine"}, nil
+	}}
+}
+
 // Crawler reads sites; *crawler.Crawler is one.
 type Crawler interface {
 	Crawl(ctx context.Context, source docseek.Source, known func(url string) (crawler.Known, bool),
