@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
 )
 
 // Check is what one look at one thing gave.
@@ -88,9 +90,9 @@ func (p Probe) check(ctx context.Context) Check {
 	defer cancel()
 	found, err := p.Look(ctx)
 	if err == nil {
-		return Check{Name: p.Name, OK: true, Detail: found.Detail, Remedy: found.Advice}
+		return Check{Name: p.Name, OK: true, Detail: printable(found.Detail), Remedy: found.Advice}
 	}
-	c := Check{Name: p.Name, Detail: err.Error()}
+	c := Check{Name: p.Name, Detail: printable(err.Error())}
 	if known, ok := errors.AsType[*BrokenError](err); ok {
 		c.Remedy = known.Remedy
 	}
@@ -98,4 +100,15 @@ func (p Probe) check(ctx context.Context) Check {
 		c.Detail = fmt.Sprintf("no answer within %v: %s", patience, c.Detail)
 	}
 	return c
+}
+
+// printable is a text that may hold what a server answered, for a terminal: what
+// would move its cursor, colour it or turn its lines is replaced.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
 }
