@@ -235,7 +235,7 @@ func (c *Client) Do(ctx context.Context, r Request) (Response, error) {
 	}
 
 	fail := func(answer *http.Response, err error) (Response, error) {
-		failure := &CallError{URL: c.URL(), Sent: sent.Load() && !errors.Is(err, errRedirect), Err: err}
+		failure := &CallError{URL: c.URL(), Sent: sent.Load() && !errors.Is(err, errElsewhere), Err: err}
 		if answer != nil {
 			failure.Status, failure.RetryAfter = answer.StatusCode, retryAfter(answer.Header)
 		}
@@ -283,8 +283,14 @@ func setAll(to, from http.Header) {
 	}
 }
 
-// errRedirect means that an answer leads to where the request is not sent on to.
-var errRedirect = errors.New("the answer redirects")
+// Failures of an answer that leads to where the request is not sent on to.
+var (
+	errRedirect = errors.New("the answer redirects")
+	// errElsewhere is an errRedirect that asks for the same request at another
+	// address (307 and 308, RFC 9110 §15.4), so that nothing was done. With any
+	// other one it may have been, as forms are answered.
+	errElsewhere = fmt.Errorf("%w", errRedirect)
+)
 
 // checkRedirect lets a request be repeated as it is (307, 308) at another
 // address of the same host, and nowhere else: the headers may hold secrets.
@@ -294,12 +300,12 @@ func (c *Client) checkRedirect(next *http.Request, via []*http.Request) error {
 	shown := c.hider(nil).Replace(to.Redacted())
 	switch from := via[len(via)-1].URL; {
 	case len(via) > maxRedirects:
-		return fmt.Errorf("%w more than %d times", errRedirect, maxRedirects)
+		return fmt.Errorf("%w more than %d times", errElsewhere, maxRedirects)
 	case next.Method != http.MethodPost:
 		return fmt.Errorf("%w to %s in a way that loses the request; set that address as the url if it is right", errRedirect, shown)
 	case from.Hostname() != to.Hostname(), from.Scheme == "https" && to.Scheme != "https",
 		port(from) != port(&to) && (port(from) != "80" || port(&to) != "443"):
-		return fmt.Errorf("%w to %s, which is sent no credentials; set that address as the url if it is right", errRedirect, shown)
+		return fmt.Errorf("%w to %s, which is sent no credentials; set that address as the url if it is right", errElsewhere, shown)
 	}
 	return nil
 }

@@ -212,7 +212,7 @@ func TestClientRedirects(t *testing.T) {
 				return
 			}
 			failure, ok := errors.AsType[*CallError](err)
-			if !ok || failure.Sent || !strings.Contains(err.Error(), target.want) || strings.Contains(err.Error(), "token=1") {
+			if !ok || failure.Sent != (target.want == "loses the request") || !strings.Contains(err.Error(), target.want) || strings.Contains(err.Error(), "token=1") {
 				t.Errorf("the failure is %v", err)
 			}
 		})
