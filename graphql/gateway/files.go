@@ -29,8 +29,11 @@ const (
 	maxNesting = 32
 )
 
-// source is a file that was read.
-type source struct{ path, text string }
+// source is a file that was read, or that could not be.
+type source struct {
+	path, text string
+	err        error
+}
 
 // glob finds the files of some patterns.
 type glob struct {
@@ -155,15 +158,11 @@ func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is
 
 func hidden(name string) bool { return strings.HasPrefix(name, ".") }
 
-// add takes a file, if there is one. A link to a file is a file.
+// add takes a file, if there is one. A link to a file is a file. One of which
+// nothing can be known, such as a link to itself, is for reading to complain of.
 func (g *glob) add(name string) error {
 	info, err := os.Stat(name)
-	switch {
-	case absent(err):
-		return nil
-	case err != nil:
-		return err
-	case !info.Mode().IsRegular():
+	if absent(err) || err == nil && !info.Mode().IsRegular() {
 		return nil
 	}
 	g.found[name] = struct{}{}
@@ -173,7 +172,8 @@ func (g *glob) add(name string) error {
 	return nil
 }
 
-// readAll reads files, within the bounds. One that is gone by now is left out.
+// readAll reads files, within the bounds. One that is gone by now is left out;
+// one that cannot be read has the reason, and the others are read.
 func readAll(names []string) ([]source, error) {
 	var all []source
 	total := 0
@@ -182,18 +182,22 @@ func readAll(names []string) ([]source, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err != nil {
-			return nil, err
-		}
 		if total += len(text); total > maxBytes {
 			return nil, fmt.Errorf("read %s: all files together have more than %d bytes", name, maxBytes)
 		}
-		all = append(all, source{name, string(text)})
+		all = append(all, source{name, string(text), err})
 	}
 	return all, nil
 }
 
 func readFile(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() { // to open a pipe would wait for a writer
+		return nil, fmt.Errorf("read %s: it is no regular file", name)
+	}
 	f, err := os.Open(name) //nolint:gosec // the configuration names the file
 	if err != nil {
 		return nil, err
@@ -217,7 +221,12 @@ func readFile(name string) ([]byte, error) {
 func digest(files []source) [sha256.Size]byte {
 	h := sha256.New()
 	for _, f := range files {
-		for _, part := range []string{f.path, f.text} {
+		parts := []string{f.path, f.text}
+		if f.err != nil {
+			parts = append(parts, f.err.Error())
+		}
+		_ = binary.Write(h, binary.BigEndian, uint64(len(parts)))
+		for _, part := range parts {
 			_ = binary.Write(h, binary.BigEndian, uint64(len(part)))
 			_, _ = io.WriteString(h, part)
 		}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -98,8 +99,14 @@ func TestFilesAreBounded(t *testing.T) {
 	if err := os.Truncate(large, maxFileBytes+1); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readAll([]string{large}); err == nil || !strings.Contains(err.Error(), "larger than") {
-		t.Errorf("a large file: %v", err)
+	read, err := readAll([]string{large, filepath.Join(root, "a.graphql"), root})
+	if err != nil || len(read) != 3 || read[1].text != "a.graphql" {
+		t.Fatalf("a large file, a fine one and a folder: %v, %v", read, err)
+	}
+	for i, want := range map[int]string{0: "larger than", 2: "no regular file"} {
+		if read[i].err == nil || !strings.Contains(read[i].err.Error(), want) {
+			t.Errorf("%s: %v, want %q", read[i].path, read[i].err, want)
+		}
 	}
 	if err := os.Truncate(large, maxFileBytes); err != nil {
 		t.Fatal(err)
@@ -111,14 +118,17 @@ func TestFilesAreBounded(t *testing.T) {
 	if _, err := readAll(many); err == nil || !strings.Contains(err.Error(), "all files together") {
 		t.Errorf("large files: %v", err)
 	}
-	read, err := readAll([]string{filepath.Join(root, "a.graphql"), filepath.Join(root, "gone.graphql")})
+	read, err = readAll([]string{filepath.Join(root, "a.graphql"), filepath.Join(root, "gone.graphql")})
 	if err != nil || len(read) != 1 || read[0].text != "a.graphql" {
 		t.Errorf("a file that is gone by now: %v, %v", read, err)
 	}
 }
 
 func TestDigest(t *testing.T) {
-	states := [][]source{nil, {{"a", "b"}}, {{"ab", ""}}, {{"a", ""}, {"b", ""}}, {{"", "ab"}}, {{"a", "c"}}}
+	states := [][]source{
+		nil, {{path: "a", text: "b"}}, {{path: "ab"}}, {{path: "a"}, {path: "b"}}, {{text: "ab"}}, {{path: "a", text: "c"}},
+		{{path: "a", err: errors.New("b")}}, {{path: "a", err: errors.New("c")}},
+	}
 	for i, a := range states {
 		for j, b := range states {
 			if same := digest(a) == digest(b); same != (i == j) {

@@ -198,6 +198,9 @@ func (g *Gateway) update(ctx context.Context, e *endpoint) error {
 	before := e.current.Load()
 	schema := e.schema.Snapshot()
 	in, err := g.read(e)
+	if err == nil && before != nil && !before.withheld {
+		err = in.broken // without its lock, what was tested would be taken away
+	}
 	if err != nil {
 		return g.refuse(ctx, e, schema, *e.report.Load(), err)
 	}
@@ -212,7 +215,7 @@ func (g *Gateway) update(ctx context.Context, e *endpoint) error {
 	for range maxAgain {
 		set = g.load(e, schema, in)
 		again, err := g.read(e)
-		if err != nil || again.digest == in.digest {
+		if err != nil || again.broken != nil || again.digest == in.digest {
 			break
 		}
 		in = again
@@ -337,6 +340,8 @@ type inputs struct {
 	files  []operations.File
 	lock   operations.Lock
 	digest [sha256.Size]byte
+	// broken is why a lock cannot be read, which is among files too; nil if all can.
+	broken error
 }
 
 // read reads the files, and the locks beside them.
@@ -364,12 +369,16 @@ func (g *Gateway) read(e *endpoint) (inputs, error) {
 	in := inputs{digest: digest(all)}
 	for _, f := range all {
 		if _, isLock := beside[f.path]; !isLock {
-			in.files = append(in.files, operations.File{Path: g.shown(f.path), Text: f.text})
+			in.files = append(in.files, operations.File{Path: g.shown(f.path), Text: f.text, Err: f.err})
 			continue
 		}
-		lock, err := operations.ReadLock([]byte(f.text))
+		lock, err := operations.Lock{}, f.err
+		if err == nil {
+			lock, err = operations.ReadLock([]byte(f.text))
+		}
 		if err != nil {
-			return inputs{}, fmt.Errorf("%s: %w", f.path, err)
+			in.broken = fmt.Errorf("%s: %w", f.path, err)
+			in.files = append(in.files, operations.File{Path: g.shown(f.path), Err: err})
 		}
 		in.lock = in.lock.Merge(lock)
 	}

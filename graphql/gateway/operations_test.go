@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -330,6 +331,32 @@ func TestRefresh(t *testing.T) {
 	} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log does not say %q:\n%s", want, log.String())
+		}
+	}
+}
+
+// A file that cannot be read is broken alone, and so is a lock at the start: what
+// needs neither is served.
+func TestUnreadableFiles(t *testing.T) {
+	f := newFolder(t, map[string]string{"ops/a.graphql": getAccount, "ops/c.yaml": payoutsFile, "ops/large.graphql": ""})
+	if err := os.Truncate(filepath.Join(f.path, "ops", "large.graphql"), 2<<20); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("self.graphql", filepath.Join(f.path, "ops", "self.graphql")); err != nil {
+		t.Fatal(err)
+	}
+	f.write("ops/"+operations.LockName, "<<<<<<< HEAD\n{}\n")
+	_, url := recorded(t)
+	config := bankOf(url, f)
+	config.RequireTest = true
+	g := open(t, quiet(), config)
+	if err := g.Reload(t.Context()); err != nil || names(g) != "get_account" {
+		t.Errorf("published are %q, error %v", names(g), err)
+	}
+	faults := fmt.Sprint(g.Endpoints()[0].Operations.Faults)
+	for _, want := range []string{"large.graphql: the file cannot be read", "self.graphql: the file cannot be read", operations.LockName + ": the file cannot be read"} {
+		if !strings.Contains(faults, want) {
+			t.Errorf("the faults do not say %q: %s", want, faults)
 		}
 	}
 }

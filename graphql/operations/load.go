@@ -33,6 +33,9 @@ type File struct {
 	// .json persisted documents that somebody else built.
 	Path string
 	Text string
+	// Err is why there is no text, which is a fault of this file alone; nil
+	// where there is one.
+	Err error
 }
 
 // Options say what operations are loaded from, and for which endpoint.
@@ -175,6 +178,10 @@ func (l *loader) warn(at Place, operation, format string, args ...any) {
 }
 
 func (l *loader) read(f File) {
+	if f.Err != nil {
+		l.fault(Place{File: f.Path}, "", "the file cannot be read: %v", f.Err)
+		return
+	}
 	kind := strings.ToLower(path.Ext(f.Path))
 	if len(f.Text) > maxFileBytes && kind != ".json" {
 		l.fault(Place{File: f.Path}, "", "the file has %d bytes; at most %d are read", len(f.Text), maxFileBytes)
