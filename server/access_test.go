@@ -819,11 +819,17 @@ func TestCORS(t *testing.T) {
 func TestReadinessTellsOfTheTokensFile(t *testing.T) {
 	base := protected(t, Options{Access: Access{Status: func() error { return errors.New("read the tokens: line 3") }}}, keyring{
 		"reader": {Scopes: auth.ReadScopes()}, "graph": {Scopes: []string{auth.GraphQLRead}},
+		"guest": {Scopes: auth.ReadScopes(), Sources: []string{"docs"}},
 	})
-	for token, want := range map[string]bool{"reader": true, "graph": false, "nobody": false} {
+	for token, want := range map[string]struct{ fault, sources bool }{
+		"reader": {true, true}, "guest": {false, true}, "graph": {}, "nobody": {},
+	} {
 		response, body := exchange(t, "GET", base+"/readyz", bearer(token), "")
-		if response.StatusCode != http.StatusOK || strings.Contains(body, "line 3") != want || strings.Contains(body, `"generation":3`) != want {
+		if response.StatusCode != http.StatusOK || strings.Contains(body, "line 3") != want.fault || strings.Contains(body, `"generation":3`) != want.sources {
 			t.Errorf("%s: %d %s", token, response.StatusCode, body)
+		}
+		if kept := response.Header.Get("Cache-Control"); kept != "no-store" {
+			t.Errorf("%s: Cache-Control %q", token, kept)
 		}
 	}
 }

@@ -162,7 +162,8 @@ func (s *Server) ready(access func() error) http.HandlerFunc {
 		caller := auth.CallerFrom(ctx)
 		if caller.Has(auth.DocsRead) {
 			answer.Sources = sourcesHealth(listed.Sources, caller)
-			if access != nil {
+			// It names a file of this machine: a caller limited to some sources is a guest.
+			if access != nil && caller.Sources == nil {
 				if err := access(); err != nil {
 					answer.Faults = append(answer.Faults, err.Error())
 				}
@@ -407,8 +408,10 @@ func (h *heldResponse) send(w http.ResponseWriter) {
 	_, _ = h.body.WriteTo(w)
 }
 
+// writeJSON answers with what no cache keeps: it may depend on the caller's token.
 func writeJSON(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(value)
 }
