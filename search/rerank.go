@@ -39,6 +39,8 @@ func (e *Engine) rerank(ctx context.Context, query string, hits []scored) (_ []s
 	scores, err := e.opts.Reranker.Rerank(within, query, passages)
 	switch {
 	case err == nil && len(scores) == top:
+	case ctx.Err() != nil: // nobody waits for the answer any more
+		return hits, ""
 	case errors.Is(within.Err(), context.DeadlineExceeded):
 		return hits, "The reranker did not answer in time: the order is that of the search alone."
 	default:

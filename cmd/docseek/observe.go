@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/docseek/docseek"
@@ -128,7 +127,7 @@ func (h hook) Sources() []string {
 	for _, s := range h.sources {
 		names = append(names, s.Name)
 	}
-	return slices.Clip(names)
+	return names
 }
 
 // Start has sources run as soon as the run under way is done.

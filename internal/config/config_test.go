@@ -298,6 +298,11 @@ func TestLoadMissingFile(t *testing.T) {
 	if got := faultsOf(t, err); len(got) != 1 || !strings.Contains(got[0], "larger") {
 		t.Errorf("faults %q", got)
 	}
+	// One that is there and cannot be read is not to be made.
+	_, err = config.Load(filepath.Join(big, "below.yaml"), nil)
+	if got := faultsOf(t, err); len(got) != 1 || strings.Contains(got[0], "config init") {
+		t.Errorf("faults %q", got)
+	}
 }
 
 func FuzzParse(f *testing.F) {

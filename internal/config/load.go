@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -43,7 +44,11 @@ type Check func(Config) []Fault
 func Load(path string, environ []string, checks ...Check) (Config, error) {
 	f, err := os.Open(path) //nolint:gosec // the user names the file
 	if err != nil {
-		return Config{}, &FaultsError{Faults: []Fault{{Message: err.Error() + " (docseek config init writes a commented one)"}}}
+		message := err.Error()
+		if errors.Is(err, fs.ErrNotExist) {
+			message += " (docseek config init writes a commented one)"
+		}
+		return Config{}, &FaultsError{Faults: []Fault{{Message: message}}}
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, MaxBytes+1))
