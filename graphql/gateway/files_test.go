@@ -126,8 +126,14 @@ func TestFilesAreBounded(t *testing.T) {
 
 func TestDigest(t *testing.T) {
 	states := [][]source{
-		nil, {{path: "a", text: "b"}}, {{path: "ab"}}, {{path: "a"}, {path: "b"}}, {{text: "ab"}}, {{path: "a", text: "c"}},
-		{{path: "a", err: errors.New("b")}}, {{path: "a", err: errors.New("c")}},
+		nil,
+		{{path: "a", text: "b"}},
+		{{path: "ab"}},
+		{{path: "a"}, {path: "b"}},
+		{{text: "ab"}},
+		{{path: "a", text: "c"}},
+		{{path: "a", err: errors.New("b")}},
+		{{path: "a", err: errors.New("c")}},
 	}
 	for i, a := range states {
 		for j, b := range states {
