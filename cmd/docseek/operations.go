@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +13,9 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
+	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
 	"github.com/tiktoken-go/tokenizer/codec"
 
@@ -599,16 +602,26 @@ func (a *app) test(ctx context.Context, name, endpoint string, input json.RawMes
 		Request: sentRequest(all.endpoints[at], all.config.AuthProfiles, op, result),
 	}
 	if tried.Recorded {
-		if err := record(path, op, file.Text, all.endpoints[at].URL); err != nil {
+		if err := record(ctx, path, op, file.Text, all.endpoints[at].URL); err != nil {
 			return err
 		}
 	}
 	return a.printTrial(tried, result.Hint)
 }
 
-// record adds a test to the lock beside an operation file.
-func record(path string, op *operations.Operation, text, url string) error {
-	name := filepath.Join(filepath.Dir(path), operations.LockName)
+// record adds a test to the lock beside an operation file. Tests that end at the
+// same time wait for one another.
+func record(ctx context.Context, path string, op *operations.Operation, text, url string) (err error) {
+	name, err := filepath.Abs(filepath.Join(filepath.Dir(path), operations.LockName))
+	if err != nil {
+		return fmt.Errorf("record the test: %w", err)
+	}
+	// Not beside the file, where it would be committed.
+	turn := flock.New(filepath.Join(os.TempDir(), fmt.Sprintf("docseek-%x.lock", sha256.Sum256([]byte(name)))))
+	if _, err := turn.TryLockContext(ctx, recordPause); err != nil {
+		return fmt.Errorf("record the test: wait for another one: %w", err)
+	}
+	defer func() { err = errors.Join(err, turn.Close()) }()
 	before, err := os.ReadFile(name) //nolint:gosec // it stands beside a file that the user names
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("record the test: %w", err)
@@ -619,6 +632,9 @@ func record(path string, op *operations.Operation, text, url string) error {
 	}
 	return writeFile(name, lock.Record(op.Name, text, url, op.AuthProfile).Text())
 }
+
+// recordPause is the time between two looks whether another test is recorded.
+const recordPause = 5 * time.Millisecond
 
 // trial is a test call as it is printed.
 type trial struct {

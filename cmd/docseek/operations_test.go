@@ -16,6 +16,10 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/docseek/docseek/graphql/operations"
+
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -145,5 +149,35 @@ func TestHangupReloads(t *testing.T) {
 	}
 	if err := server.Wait(); err != nil {
 		t.Errorf("the server ended with %v", err)
+	}
+}
+
+// Tests that end at the same time are all recorded.
+func TestRecordsOfOneMoment(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "order.yaml")
+	var group errgroup.Group
+	const tests = 20
+	for i := range tests {
+		group.Go(func() error {
+			op := &operations.Operation{Name: fmt.Sprintf("op_%d", i)}
+			return record(t.Context(), path, op, fmt.Sprintf("text %d", i), "https://api.example.com/graphql")
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(path), operations.LockName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, err := operations.ReadLock(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range tests {
+		name := fmt.Sprintf("op_%d", i)
+		if !lock.Tested(name, operations.Revision(fmt.Sprintf("text %d", i), "https://api.example.com/graphql", "")) {
+			t.Errorf("%s is not recorded", name)
+		}
 	}
 }
