@@ -29,7 +29,8 @@ func ReadScopes() []string { return []string{DocsRead, GraphQLRead} }
 
 // Caller is who asks. The zero Caller may use nothing.
 type Caller struct {
-	// Name is shown in the log: that of the token, or the subject of an access token.
+	// Name is shown in the log: that of the token or, after "oauth:", the subject
+	// of an access token.
 	Name string
 	// Scopes are what it may do.
 	Scopes []string

@@ -141,18 +141,23 @@ type accessClaims struct {
 
 func (c accessClaims) scopes() []string { return append(slices.Clone([]string(c.Scope)), c.SCP...) }
 
-// maxName bounds a caller's name, in bytes.
+// maxName bounds a subject in a caller's name, in bytes.
 const maxName = 128
+
+// subjectPrefix keeps subjects apart from the names of the tokens file, which have
+// no colon: who chooses a subject takes over nobody's place in the log, nor a
+// part of another's rate.
+const subjectPrefix = "oauth:"
 
 // name is what the log calls the caller: the subject, or the client where a
 // token is nobody's.
 func (c accessClaims) name(subject string) string {
 	for _, name := range []string{subject, c.ClientID, c.AZP} {
 		if name != "" {
-			return strings.ToValidUTF8(name[:min(len(name), maxName)], "")
+			return subjectPrefix + strings.ToValidUTF8(name[:min(len(name), maxName)], "")
 		}
 	}
-	return "unnamed"
+	return subjectPrefix + "unnamed"
 }
 
 // words is a claim that is a list of words, however it is written.

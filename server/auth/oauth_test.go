@@ -124,16 +124,16 @@ func TestAccessTokens(t *testing.T) {
 		claims map[string]any
 		want   auth.Caller
 	}{
-		"RSA":                  {rsaKey, nil, auth.Caller{Name: "user-7", Scopes: read}},
-		"EC":                   {ecKey, nil, auth.Caller{Name: "user-7", Scopes: read}},
-		"audience with path":   {rsaKey, map[string]any{"aud": audience + "/mcp"}, auth.Caller{Name: "user-7", Scopes: read}},
-		"several audiences":    {rsaKey, map[string]any{"aud": []string{"other", audience}}, auth.Caller{Name: "user-7", Scopes: read}},
-		"scp as a list":        {rsaKey, map[string]any{"scope": nil, "scp": []string{"docs:read"}}, auth.Caller{Name: "user-7", Scopes: read[:1]}},
-		"scp as a line":        {rsaKey, map[string]any{"scope": nil, "scp": "docs:read"}, auth.Caller{Name: "user-7", Scopes: read[:1]}},
-		"no scope":             {rsaKey, map[string]any{"scope": nil}, auth.Caller{Name: "user-7"}},
-		"a client for itself":  {rsaKey, map[string]any{"sub": nil}, auth.Caller{Name: "agent", Scopes: read}},
-		"expired a moment ago": {rsaKey, map[string]any{"exp": at(-30 * time.Second)}, auth.Caller{Name: "user-7", Scopes: read}},
-		"a clock ahead":        {rsaKey, map[string]any{"nbf": at(30 * time.Second)}, auth.Caller{Name: "user-7", Scopes: read}},
+		"RSA":                  {rsaKey, nil, auth.Caller{Name: "oauth:user-7", Scopes: read}},
+		"EC":                   {ecKey, nil, auth.Caller{Name: "oauth:user-7", Scopes: read}},
+		"audience with path":   {rsaKey, map[string]any{"aud": audience + "/mcp"}, auth.Caller{Name: "oauth:user-7", Scopes: read}},
+		"several audiences":    {rsaKey, map[string]any{"aud": []string{"other", audience}}, auth.Caller{Name: "oauth:user-7", Scopes: read}},
+		"scp as a list":        {rsaKey, map[string]any{"scope": nil, "scp": []string{"docs:read"}}, auth.Caller{Name: "oauth:user-7", Scopes: read[:1]}},
+		"scp as a line":        {rsaKey, map[string]any{"scope": nil, "scp": "docs:read"}, auth.Caller{Name: "oauth:user-7", Scopes: read[:1]}},
+		"no scope":             {rsaKey, map[string]any{"scope": nil}, auth.Caller{Name: "oauth:user-7"}},
+		"a client for itself":  {rsaKey, map[string]any{"sub": nil}, auth.Caller{Name: "oauth:agent", Scopes: read}},
+		"expired a moment ago": {rsaKey, map[string]any{"exp": at(-30 * time.Second)}, auth.Caller{Name: "oauth:user-7", Scopes: read}},
+		"a clock ahead":        {rsaKey, map[string]any{"nbf": at(30 * time.Second)}, auth.Caller{Name: "oauth:user-7", Scopes: read}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := o.Verify(t.Context(), i.token(t, test.key, test.claims))
@@ -172,6 +172,13 @@ func TestAccessTokens(t *testing.T) {
 				t.Errorf("caller %+v, error %v", c, err)
 			}
 		})
+	}
+}
+
+// A subject that is called like a token of the file is another caller.
+func TestSubjectsAreNoTokenNames(t *testing.T) {
+	if auth.NewEntry("oauth:user-7", auth.NewToken()).Check() == nil {
+		t.Error("a token can be named like a subject")
 	}
 }
 
