@@ -112,6 +112,9 @@ func choose(sources []docseek.Source, names []string) ([]docseek.Source, error) 
 	if len(names) == 0 {
 		return sources, nil
 	}
+	if len(sources) == 0 {
+		return nil, usagef("there is no source %q: none is configured or indexed yet", names[0])
+	}
 	var chosen []docseek.Source
 	for _, name := range names {
 		i := slices.IndexFunc(sources, func(s docseek.Source) bool { return s.Name == name })

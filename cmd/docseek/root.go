@@ -135,7 +135,7 @@ func (a *app) root() *cobra.Command {
 lets coding agents search it by meaning and by words, over MCP.
 
 Exit codes: 0 done · 1 failed · 2 wrong usage · 3 bad config · 4 something
-upstream cannot be reached · 5 run refused · 6 another run holds the lock.`,
+upstream cannot be reached · 5 run refused · 6 another run holds the source.`,
 		Example: `  docseek demo
   docseek serve https://docs.example.com/sitemap.xml
   docseek reindex https://docs.example.com/sitemap.xml
@@ -145,7 +145,7 @@ upstream cannot be reached · 5 run refused · 6 another run holds the lock.`,
 		PersistentPreRunE: func(*cobra.Command, []string) error { return a.startLog() },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("there is no command %q", args[0])
+				return noCommand(cmd, args[0])
 			}
 			return cmd.Help()
 		},
@@ -171,11 +171,25 @@ upstream cannot be reached · 5 run refused · 6 another run holds the lock.`,
 	return root
 }
 
+// noCommand is the complaint about a mistyped command below parent.
+func noCommand(parent *cobra.Command, name string) error {
+	parent.SuggestionsMinimumDistance = 2 // letters
+	near := parent.SuggestionsFor(name)
+	name = strings.TrimPrefix(parent.CommandPath()+" "+name, parent.Root().Name()+" ")
+	if len(near) == 0 {
+		return usagef("there is no command %q", name)
+	}
+	return usagef("there is no command %q; nearest: %s", name, strings.Join(near, ", "))
+}
+
 // wrapArgs makes every complaint about a command's arguments a usage error.
 func wrapArgs(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(cmd *cobra.Command, args []string) error {
 			if err := check(cmd, args); err != nil {
+				if cmd.HasSubCommands() {
+					return noCommand(cmd, args[0])
+				}
 				return usageError{fmt.Errorf("%s: %w; it is used as: %s", cmd.CommandPath(), err, cmd.UseLine())}
 			}
 			return nil
