@@ -14,6 +14,7 @@ import (
 	"github.com/docseek/docseek/internal/obs"
 	"github.com/docseek/docseek/internal/schedule"
 	"github.com/docseek/docseek/search"
+	"github.com/docseek/docseek/server/middleware"
 )
 
 // observation is what an operator can see of a server from outside. What is not
@@ -75,7 +76,8 @@ func (o observation) serve(ctx context.Context, list func(context.Context, searc
 	})
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", o.metrics.Handler())
-	server := &http.Server{Handler: mux, ReadTimeout: metricsTimeout, WriteTimeout: metricsTimeout, IdleTimeout: 2 * time.Minute}
+	// A web page is not to read what is on loopback under a name of its own.
+	server := &http.Server{Handler: middleware.Guard{}.Wrap(mux), ReadTimeout: metricsTimeout, WriteTimeout: metricsTimeout, IdleTimeout: 2 * time.Minute}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	if err := server.Serve(o.listener); !errors.Is(err, http.ErrServerClosed) {

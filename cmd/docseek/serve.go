@@ -168,7 +168,13 @@ func (a *app) serve(ctx context.Context, c config.Config, flags serveFlags, read
 			return nil
 		})
 	}
-	group.Go(func() error { return seen.serve(ctx, options.Docs.List) })
+	group.Go(func() error {
+		err := seen.serve(ctx, options.Docs.List)
+		if err != nil {
+			stop()
+		}
+		return err
+	})
 	if (!plan.Off() || requests != nil) && len(sources) > 0 {
 		runs := &runner{parts: p, board: &board, seen: seen}
 		defer func() { err = errors.Join(err, runs.close()) }()

@@ -1,6 +1,7 @@
 package encoder
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -249,7 +250,7 @@ func (t *tensors) matrix(m *kernel.Matrix, names ...string) {
 }
 
 // TensorPrefix is what stands before a tensor's name in a safetensors file: the
-// shortest, where there are several that end with the name.
+// shortest, or of several the first in order, where many end with the name.
 func TensorPrefix(file []byte, name string) (string, error) {
 	t, err := openTensors(file)
 	if err != nil {
@@ -257,7 +258,8 @@ func TensorPrefix(file []byte, name string) (string, error) {
 	}
 	prefix, found := "", false
 	for entry := range t.entries {
-		if before, ok := strings.CutSuffix(entry, name); ok && (!found || len(before) < len(prefix)) {
+		if before, ok := strings.CutSuffix(entry, name); ok &&
+			(!found || cmp.Or(cmp.Compare(len(before), len(prefix)), cmp.Compare(before, prefix)) < 0) {
 			prefix, found = before, true
 		}
 	}
