@@ -46,7 +46,7 @@ func (g *guard) protect(s *Store) error {
 	if err != nil {
 		return err
 	}
-	err = s.remote.Close()
+	err = s.remote.Client.Close()
 	s.remote.Client = client
 	return err
 }

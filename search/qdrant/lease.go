@@ -53,6 +53,7 @@ func leaseID(source string) *qdrant.PointId { return pointID(kindLease, source) 
 func (s *Store) readGrant(ctx context.Context, source string) (grant, error) {
 	p, err := s.remote.patient().getOne(ctx, s.meta(), leaseID(source))
 	if err != nil {
+		s.unprepare(err)
 		return grant{}, err
 	}
 	return grant{p[fieldToken].GetStringValue(), p[fieldBeat].GetIntegerValue(), p["holder"].GetStringValue()}, nil

@@ -269,7 +269,12 @@ func (r remote) explain(what string, err error) error {
 		}
 		return fmt.Errorf("%s on %s: %w%s: %w", what, r.address, ErrUnreachable, hint, err)
 	case codes.Internal:
+		if strings.Contains(err.Error(), "No space left on device") {
+			return fmt.Errorf("%s on %s: the server's disk is full: make room there and run it again: %w", what, r.address, err)
+		}
 		return fmt.Errorf("%s on %s: the server could not do it; if it is a cluster, see whether all of its nodes are up: %w", what, r.address, err)
+	case codes.NotFound:
+		return fmt.Errorf("%s on %s: a collection of the index has gone; the next docseek reindex makes it anew: %w", what, r.address, err)
 	case codes.Unauthenticated, codes.PermissionDenied:
 		return fmt.Errorf("%s on %s: the server does not accept the API key, or not for this: check store.api_key: %w", what, r.address, err)
 	default:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -53,6 +54,15 @@ type snapshot struct {
 	// generations are the live ones by source, parts the visible statistics.
 	generations map[string]generation
 	parts       map[string][]part
+}
+
+// without is the state as if it had no generation of the source.
+func (s *snapshot) without(source string) *snapshot {
+	other := *s
+	other.generations, other.parts = maps.Clone(s.generations), maps.Clone(s.parts)
+	delete(other.generations, source)
+	delete(other.parts, source)
+	return &other
 }
 
 // sighting is a snapshot and when the store last said that it is the present one.

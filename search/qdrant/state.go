@@ -208,6 +208,7 @@ func (s *Store) readRecord(ctx context.Context, r remote) (record, error) {
 func (s *Store) readRecordAt(ctx context.Context, r remote, id *qdrant.PointId) (record, error) {
 	p, err := r.getOne(ctx, s.meta(), id)
 	if err != nil {
+		s.unprepare(err)
 		return record{}, fmt.Errorf("read the state: %w", err)
 	}
 	if p == nil {

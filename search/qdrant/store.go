@@ -214,6 +214,14 @@ func (s *Store) prepare(ctx context.Context) error {
 	return nil
 }
 
+// unprepare lets the next use make the collections anew, when an error says that
+// they were deleted meanwhile.
+func (s *Store) unprepare(err error) {
+	if notFound(err) {
+		s.prepared.Store(false)
+	}
+}
+
 // Close ends the store. Writers that are still open lose what they wrote.
 func (s *Store) Close() error {
 	if err := s.remote.Close(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
@@ -28,6 +29,7 @@ type writer struct {
 	lease       *lease
 	live        *reader
 	base        generation // the live one; zero for none
+	lost        bool       // the server no longer has the chunks of the live one
 	num         uint64
 	// committed is the state as the commit would make it.
 	committed search.State
@@ -61,13 +63,23 @@ func (s *Store) begin(ctx context.Context, lease *lease, source docseek.Source, 
 	if err != nil {
 		return nil, err
 	}
+	base := now.generations[source.Name]
+	lost, err := s.lost(ctx, base, now.visible)
+	if err != nil {
+		return nil, err
+	}
+	if lost {
+		s.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the server has lost the chunks of a source: the run makes all of them anew",
+			slog.String("source", source.Name), slog.Uint64("generation", base.N))
+		now = now.without(source.Name)
+	}
 	w := &writer{
 		store: s, source: source, fingerprint: fingerprint, lease: lease,
-		live: &reader{store: s, snapshot: now, held: true}, base: now.generations[source.Name],
+		live: &reader{store: s, snapshot: now, held: true}, base: base, lost: lost,
 		written: map[string]bool{}, marked: map[string]bool{}, touched: map[string]bool{},
 		tally: tally{}, checks: map[string]search.PageCheck{}, out: newOutbox(ctx),
 	}
-	w.carried = w.base.N > 0 && w.base.Info.Fingerprint == fingerprint
+	w.carried = w.base.N > 0 && !lost && w.base.Info.Fingerprint == fingerprint
 	rec, err := s.change(ctx, func(r *record) error {
 		if err := lease.check(); err != nil {
 			return err
@@ -94,6 +106,24 @@ func (s *Store) begin(ctx context.Context, lease *lease, source docseek.Source, 
 	rec.show(w.num)
 	w.committed = rec.state()
 	return w, nil
+}
+
+// lost reports that none of the chunks of a live generation are on the server, as
+// when somebody deleted their collection. Nothing can be built on it then.
+func (s *Store) lost(ctx context.Context, live generation, visible []*qdrant.Condition) (bool, error) {
+	for name, chunks := range map[string]int{live.Set: live.Info.Embedded, s.plain(): live.Info.Chunks - live.Info.Embedded} {
+		if chunks == 0 {
+			continue
+		}
+		found, err := s.remote.patient().count(ctx, name, append([]*qdrant.Condition{ofSource(live.Info.Source.Name)}, visible...))
+		if err != nil && !notFound(err) {
+			return false, err
+		}
+		if found == 0 {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 func (w *writer) Generation() uint64  { return w.num }
@@ -566,6 +596,9 @@ func (w *writer) publish(ctx context.Context, want search.Counts, run search.Run
 			Source: w.source, Generation: w.num, Fingerprint: w.fingerprint, Before: w.base.Info.Fingerprint, Pages: have.Pages, Chunks: have.Chunks, Embedded: have.Embedded,
 			IndexedAt: w.store.now().UTC(), LastRun: &run,
 		},
+	}
+	if w.lost {
+		g.Previous, g.Info.Before = 0, ""
 	}
 	pages := append(w.shown(), ofKind(kindPage))
 	if g.Info.Versions, err = w.remote().values(ctx, w.store.meta(), fieldVersion, pages); err != nil {
