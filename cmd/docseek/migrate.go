@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"time"
@@ -84,16 +83,17 @@ func (a *app) migrate(ctx context.Context, names []string) (err error) {
 	if err != nil {
 		return fmt.Errorf("read the index on disk: %w", err)
 	}
-	wanted := make(map[string]bool, len(names))
+	infos = slices.DeleteFunc(infos, func(i search.SourceInfo) bool { return i.Generation == 0 })
 	for _, name := range names {
-		wanted[name] = true
+		if !slices.ContainsFunc(infos, func(i search.SourceInfo) bool { return i.Source.Name == name }) {
+			return usagef("the index on disk holds no source %q", name)
+		}
 	}
 	done := []migrated{}
 	for _, info := range infos {
-		if info.Generation == 0 || len(names) > 0 && !wanted[info.Source.Name] {
+		if len(names) > 0 && !slices.Contains(names, info.Source.Name) {
 			continue
 		}
-		delete(wanted, info.Source.Name)
 		m, err := migrateSource(ctx, from, into, info)
 		if err != nil {
 			return fmt.Errorf("copy source %s: %w", info.Source.Name, err)
@@ -104,9 +104,6 @@ func (a *app) migrate(ctx context.Context, names []string) (err error) {
 				return err
 			}
 		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		return usagef("the index on disk holds no source %q", name)
 	}
 	if a.json {
 		return a.printJSON(map[string]any{"migrated": done})
