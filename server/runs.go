@@ -40,6 +40,8 @@ func (s *Server) startRuns(runs Runs, gate *auth.Gate) http.HandlerFunc {
 			refuseRun(w, http.StatusBadRequest, `the body has to be {"sources":["NAME"]}, or empty for all`)
 			return
 		}
+		slices.Sort(asked.Sources)
+		asked.Sources = slices.Compact(asked.Sources)
 		if len(asked.Sources) == 0 {
 			asked.Sources = known
 		}
