@@ -4,6 +4,7 @@ package qdrant
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -84,5 +85,34 @@ func TestAllGone(t *testing.T) {
 	}
 	if found := foundByOld(t, s); found != 2*storetest.SiteChunks {
 		t.Errorf("%d chunks are found", found)
+	}
+}
+
+// TestStateGone deletes the collection of the state alone. A new state would show the
+// chunks that are left, once their numbers are given out again: none is made.
+func TestStateGone(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s := open(t, prefixed(t))
+	defer closeStore(t, s)
+	if err := publishAs(ctx, s, "docs", "old", 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.remote.DeleteCollection(ctx, s.meta()); err != nil {
+		t.Fatal(err)
+	}
+	if err := publishAs(ctx, s, "docs", "old", 1); !notFound(err) {
+		t.Errorf("the first use finds out: %v", err)
+	}
+	for range 2 {
+		if err := publishAs(ctx, s, "docs", "old", 1); err == nil || !strings.Contains(err.Error(), s.chunks("old")) {
+			t.Errorf("error %v does not name what is left", err)
+		}
+	}
+	if err := s.remote.DeleteCollection(ctx, s.chunks("old")); err != nil {
+		t.Fatal(err)
+	}
+	if err := publishAs(ctx, s, "docs", "old", 1); err != nil {
+		t.Error(err)
 	}
 }

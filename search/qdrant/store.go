@@ -204,6 +204,9 @@ func (s *Store) prepare(ctx context.Context) error {
 		}
 	}
 	if _, err := s.readRecord(ctx, s.remote); errors.Is(err, errNoState) {
+		if err := s.checkUnused(ctx); err != nil {
+			return err
+		}
 		if err := s.writeFirst(ctx); err != nil {
 			return err
 		}
@@ -211,6 +214,34 @@ func (s *Store) prepare(ctx context.Context) error {
 		return err
 	}
 	s.prepared.Store(true)
+	return nil
+}
+
+// checkUnused fails when there are chunks without a state: of an index whose small
+// collection was deleted. A new state would give their numbers out again, and show
+// them.
+func (s *Store) checkUnused(ctx context.Context) error {
+	names, err := call(ctx, s.remote, "list the collections", s.remote.ListCollections)
+	if err != nil {
+		return err
+	}
+	set := regexp.MustCompile(`^` + regexp.QuoteMeta(s.options.Collection) + `_[0-9a-f]{16}(_[0-9]+)?$`)
+	for _, name := range names {
+		if name != s.plain() && !set.MatchString(name) {
+			continue
+		}
+		found, err := s.remote.count(ctx, name, nil)
+		if err != nil {
+			return err
+		}
+		if found == 0 {
+			continue
+		}
+		if _, err := s.readRecord(ctx, s.remote); err == nil { // another process has just begun
+			return nil
+		}
+		return fmt.Errorf("collection %s has %d chunks of an index whose collection %s was deleted: restore that from a snapshot, or delete %s and reindex, or set another store.collection", name, found, s.meta(), name)
+	}
 	return nil
 }
 
