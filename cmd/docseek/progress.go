@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"log/slog"
 	"os"
 	"sync"
@@ -15,6 +16,47 @@ import (
 // progressEvery is how often a run that no terminal shows says how far it is.
 const progressEvery = 5 * time.Second
 
+// screen is where messages and the bar of a run go: a message takes the bar away
+// for as long as it is written.
+type screen struct {
+	to io.Writer
+
+	mu  sync.Mutex
+	bar *progressbar.ProgressBar
+}
+
+func (s *screen) Write(message []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.bar == nil {
+		return s.to.Write(message)
+	}
+	_ = s.bar.Clear() // a bar that cannot be drawn is in nobody's way
+	n, err := s.to.Write(message)
+	_ = s.bar.RenderBlank()
+	return n, err
+}
+
+// show makes a bar the one that is shown; nil takes it away.
+func (s *screen) show(bar *progressbar.ProgressBar) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.bar != nil {
+		_ = s.bar.Clear()
+	}
+	s.bar = bar
+}
+
+// draw draws the bar that is shown.
+func (s *screen) draw(done, total int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if total != s.bar.GetMax() {
+		s.bar.ChangeMax(total)
+	}
+	_ = s.bar.Set(done) // a bar that cannot be drawn does not stop a run
+}
+
 // progress shows how far a run is: a bar on a terminal, log lines elsewhere.
 type progress struct {
 	a      *app
@@ -22,7 +64,7 @@ type progress struct {
 
 	mu    sync.Mutex
 	stage indexer.Stage
-	bar   *progressbar.ProgressBar
+	drawn bool
 	last  time.Time
 }
 
@@ -46,10 +88,9 @@ func (p *progress) update(now indexer.Progress) {
 }
 
 func (p *progress) draw(f *os.File, now indexer.Progress) {
-	if p.bar == nil || p.stage != now.Stage {
-		p.clear()
-		p.stage = now.Stage
-		p.bar = progressbar.NewOptions(now.Total,
+	if !p.drawn || p.stage != now.Stage {
+		p.stage, p.drawn = now.Stage, true
+		p.a.screen.show(progressbar.NewOptions(now.Total,
 			progressbar.OptionSetWriter(f),
 			progressbar.OptionSetDescription(p.source+" "+string(now.Stage)),
 			progressbar.OptionShowCount(),
@@ -61,12 +102,9 @@ func (p *progress) draw(f *os.File, now indexer.Progress) {
 			progressbar.OptionClearOnFinish(),
 			// From here the rate is counted: what was done in no time has none.
 			progressbar.OptionSetRenderBlankState(true),
-		)
+		))
 	}
-	if now.Total != p.bar.GetMax() {
-		p.bar.ChangeMax(now.Total)
-	}
-	_ = p.bar.Set(now.Done) // a bar that cannot be drawn does not stop a run
+	p.a.screen.draw(now.Done, now.Total)
 }
 
 func unit(s indexer.Stage) string {
@@ -76,16 +114,12 @@ func unit(s indexer.Stage) string {
 	return "pages"
 }
 
-func (p *progress) clear() {
-	if p.bar != nil {
-		_ = p.bar.Clear() // as above
-		p.bar = nil
-	}
-}
-
 // done takes the bar away.
 func (p *progress) done() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.clear()
+	if p.drawn {
+		p.a.screen.show(nil)
+		p.drawn = false
+	}
 }

@@ -47,6 +47,7 @@ type app struct {
 	streams
 	environ []string
 	log     *slog.Logger
+	screen  *screen
 
 	configFile, dataDir, logLevel, logFormat string
 	json                                     bool
@@ -66,7 +67,7 @@ func run(args []string, s streams, environ []string) int {
 	// A second signal ends the process at once.
 	context.AfterFunc(ctx, stop)
 
-	a := &app{streams: s, environ: environ, log: slog.New(slog.DiscardHandler)}
+	a := &app{streams: s, environ: environ, log: slog.New(slog.DiscardHandler), screen: &screen{to: s.err}}
 	root := a.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -218,9 +219,9 @@ func (a *app) startLog() error {
 	o := &slog.HandlerOptions{Level: level}
 	switch a.logFormat {
 	case "text":
-		a.log = slog.New(slog.NewTextHandler(a.err, o))
+		a.log = slog.New(slog.NewTextHandler(a.screen, o))
 	case "json":
-		a.log = slog.New(slog.NewJSONHandler(a.err, o))
+		a.log = slog.New(slog.NewJSONHandler(a.screen, o))
 	default:
 		return usagef("--log-format must be text or json (got %q)", a.logFormat)
 	}
