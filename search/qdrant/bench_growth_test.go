@@ -114,9 +114,6 @@ func (g growth) grow(b *testing.B) {
 			b.Fatal(err)
 		}
 		writing += time.Since(start)
-		if done == 0 { // the graph is built once all is there, so that both are measured
-			g.indexFrom(b, w, 0)
-		}
 		if done += len(p.chunks); done%50_000 == 0 {
 			b.Logf("%d chunks after %.0f s, %.0f s of them to write", done, time.Since(begin).Seconds(), writing.Seconds())
 			g.weigh(b, "")
@@ -131,21 +128,9 @@ func (g growth) grow(b *testing.B) {
 	g.figures["upload-s"] = writing.Seconds()
 	g.weigh(b, "uploaded")
 	begin = time.Now()
-	g.indexFrom(b, w, 10_000)
 	settle(b, g.store)
 	g.figures["index-s"] = time.Since(begin).Seconds()
 	g.weigh(b, "indexed")
-}
-
-// indexFrom sets how many KiB of vectors a segment has when it gets a graph; 0 means
-// that it gets none.
-func (g growth) indexFrom(b *testing.B, w search.Writer, kib uint64) {
-	b.Helper()
-	if err := g.store.remote.UpdateCollection(b.Context(), &qdrant.UpdateCollection{
-		CollectionName: w.(*writer).set, OptimizersConfig: &qdrant.OptimizersConfigDiff{IndexingThreshold: &kib},
-	}); err != nil {
-		b.Fatal(err)
-	}
 }
 
 // change publishes one changed page, a few times.

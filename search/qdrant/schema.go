@@ -35,6 +35,11 @@ const (
 	roleChunks = "chunks"
 )
 
+// segmentsWhileFilled is how many segments a collection of embedded chunks may have
+// until its first commit. With as few as the cores, the server merges them all the
+// time, and each time writes most of what is there anew.
+const segmentsWhileFilled = 32
+
 // collection describes one that the store needs.
 type collection struct {
 	name, role, fingerprint string
@@ -137,6 +142,7 @@ func check(c collection, info *qdrant.CollectionInfo) error {
 
 func (s *Store) create(ctx context.Context, c collection) error {
 	o := s.options
+	noLinks := uint64(0)
 	request := &qdrant.CreateCollection{
 		CollectionName: c.name,
 		Metadata: map[string]*qdrant.Value{
@@ -171,18 +177,55 @@ func (s *Store) create(ctx context.Context, c collection) error {
 	if c.role == roleChunks {
 		request.VectorsConfig = qdrant.NewVectorsConfigMap(map[string]*qdrant.VectorParams{
 			// Vectors have length 1, so this is the cosine, and they are kept as they are.
-			denseVector: {Size: uint64(c.dim), Distance: qdrant.Distance_Dot, OnDisk: &o.OnDisk},
+			denseVector: {Size: uint64(c.dim), Distance: qdrant.Distance_Dot, OnDisk: &o.OnDisk, HnswConfig: &qdrant.HnswConfigDiff{M: &noLinks}},
 		})
 		request.QuantizationConfig = quantization(o.Quantization)
 	}
-	_, err := call(ctx, s.remote.patient(), "create collection "+c.name, func(ctx context.Context) (struct{}, error) {
+	made, err := call(ctx, s.remote.patient(), "create collection "+c.name, func(ctx context.Context) (bool, error) {
 		err := s.remote.CreateCollection(ctx, request)
 		if status.Code(err) == codes.AlreadyExists {
-			err = nil
+			return false, nil
 		}
-		return struct{}{}, err
+		return err == nil, err
+	})
+	if err != nil || !made || c.role != roleChunks {
+		return err
+	}
+	// A collection that is made with a number begins with as many segments.
+	most := uint64(segmentsWhileFilled)
+	return s.reconfigure(ctx, &qdrant.UpdateCollection{
+		CollectionName: c.name, OptimizersConfig: &qdrant.OptimizersConfigDiff{DefaultSegmentNumber: &most},
+	})
+}
+
+func (s *Store) reconfigure(ctx context.Context, request *qdrant.UpdateCollection) error {
+	_, err := call(ctx, s.remote.patient(), "reconfigure collection "+request.GetCollectionName(), func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, s.remote.UpdateCollection(ctx, request)
 	})
 	return err
+}
+
+// link has the server join a collection's vectors to a graph, and its segments to
+// few, unless it has been told to. A collection is made without: each point that is
+// written to a segment costs as much as the segment is large, as the server walks
+// the whole list of each of the point's terms, until the segment is closed and the
+// next one begun. A graph takes so long that segments grow meanwhile.
+func (s *Store) link(ctx context.Context, name string) error {
+	info, err := s.describe(ctx, name)
+	if err != nil {
+		return err
+	}
+	links := info.GetConfig().GetHnswConfig().GetM() // as the server is set
+	dense := info.GetConfig().GetParams().GetVectorsConfig().GetParamsMap().GetMap()[denseVector].GetHnswConfig()
+	if dense == nil || dense.M == nil || dense.GetM() == links {
+		return nil
+	}
+	byCores := uint64(0)
+	return s.reconfigure(ctx, &qdrant.UpdateCollection{
+		CollectionName:   name,
+		VectorsConfig:    qdrant.NewVectorsConfigDiffMap(map[string]*qdrant.VectorParamsDiff{denseVector: {HnswConfig: &qdrant.HnswConfigDiff{M: &links}}}),
+		OptimizersConfig: &qdrant.OptimizersConfigDiff{DefaultSegmentNumber: &byCores},
+	})
 }
 
 func quantization(kind Quantization) *qdrant.QuantizationConfig {

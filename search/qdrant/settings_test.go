@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/qdrant/go-client/qdrant"
 
+	"github.com/docseek/docseek"
 	"github.com/docseek/docseek/search"
 	"github.com/docseek/docseek/search/storetest"
 )
@@ -97,6 +98,53 @@ func TestSettings(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestLinkedByCommit asks the server how it keeps the vectors of a collection: not
+// linked until the first commit, which may be another run's than the one that made
+// it, and from then on as the server is set.
+func TestLinkedByCommit(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s := open(t, prefixed(t))
+	defer closeStore(t, s)
+	demand := func(when string, linked bool, wantSegments uint64) {
+		t.Helper()
+		info, err := s.describe(ctx, s.chunks("model"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		config := info.GetConfig()
+		want := uint64(0)
+		if linked {
+			want = config.GetHnswConfig().GetM()
+		}
+		links := config.GetParams().GetVectorsConfig().GetParamsMap().GetMap()[denseVector].GetHnswConfig().GetM()
+		segments := config.GetOptimizerConfig().GetDefaultSegmentNumber()
+		if links != want || segments != wantSegments || linked && links == 0 {
+			t.Errorf("%s a vector has %d links and a shard %d segments, not %d and %d", when, links, segments, want, wantSegments)
+		}
+	}
+	w, err := s.Begin(ctx, docseek.Source{Name: "given-up"}, "model", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		record, chunks := storetest.SitePage(i, 0, storetest.SiteChunks, 8)
+		if err := w.Put(ctx, record, chunks); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	demand("before the first commit", false, segmentsWhileFilled)
+	for _, when := range []string{"after the first commit", "after the second"} {
+		if err := publishAs(ctx, s, "docs", "model", 0); err != nil {
+			t.Fatal(err)
+		}
+		demand(when, true, 0)
 	}
 }
 

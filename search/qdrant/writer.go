@@ -610,6 +610,11 @@ func (w *writer) publish(ctx context.Context, want search.Counts, run search.Run
 	if err := w.saveChecks(ctx); err != nil {
 		return err
 	}
+	if w.dim > 0 {
+		if err := w.store.link(ctx, w.set); err != nil {
+			return err
+		}
+	}
 	_, err = w.store.change(ctx, func(r *record) error {
 		if h, ok := r.find(w.num); !ok || !h.Open {
 			return errTaken
