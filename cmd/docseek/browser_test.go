@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -201,7 +200,7 @@ func start(t *testing.T, args ...string) string {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	said := &overheard{}
-	a := &app{streams: streams{in: strings.NewReader(""), out: io.Discard, err: said}, environ: []string{"NO_PROXY=127.0.0.1"}, log: slog.New(slog.DiscardHandler)}
+	a := newApp(streams{in: strings.NewReader(""), out: io.Discard, err: said}, []string{"NO_PROXY=127.0.0.1"})
 	root := a.root()
 	root.SetArgs(append([]string{"--data-dir", t.TempDir()}, args...))
 	ended := make(chan error, 1)

@@ -60,6 +60,10 @@ func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
+func newApp(s streams, environ []string) *app {
+	return &app{streams: s, environ: environ, log: slog.New(slog.DiscardHandler), screen: &screen{to: s.err}}
+}
+
 // run executes one command line and returns its exit code.
 func run(args []string, s streams, environ []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -67,7 +71,7 @@ func run(args []string, s streams, environ []string) int {
 	// A second signal ends the process at once.
 	context.AfterFunc(ctx, stop)
 
-	a := &app{streams: s, environ: environ, log: slog.New(slog.DiscardHandler), screen: &screen{to: s.err}}
+	a := newApp(s, environ)
 	root := a.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
