@@ -24,6 +24,10 @@ import (
 // maxStdioCalls bounds the requests that are under way at once.
 const maxStdioCalls = 64
 
+// notesPerCall is how many notifications of each call may wait to be written.
+// mcp-go drops those that find no room.
+const notesPerCall = 32
+
 // drainTimeout is how long calls that were cancelled may take to end.
 const drainTimeout = 2 * time.Second
 
@@ -35,7 +39,7 @@ const drainTimeout = 2 * time.Second
 // the caller's to close.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, fail := context.WithCancelCause(ctx)
-	session := &stdioSession{notifications: make(chan mcp.JSONRPCNotification, 64)}
+	session := &stdioSession{notifications: make(chan mcp.JSONRPCNotification, maxStdioCalls*notesPerCall)}
 	conn := &stdioConn{server: s, notes: session.notifications, out: out, fail: fail}
 	if err := s.mcp.RegisterSession(ctx, session); err != nil {
 		fail(nil)
