@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/docseek/docseek"
 	"github.com/docseek/docseek/graphql/gateway"
 	"github.com/docseek/docseek/internal/config"
+	"github.com/docseek/docseek/internal/doctor"
 	"github.com/docseek/docseek/internal/indexer"
 	"github.com/docseek/docseek/internal/schedule"
 	"github.com/docseek/docseek/search"
@@ -152,7 +152,7 @@ func (a *app) serve(ctx context.Context, c config.Config, flags serveFlags, read
 		if err != nil {
 			return fmt.Errorf("serve MCP on %s (--listen HOST:PORT takes another address): %w", c.Server.Listen, err)
 		}
-		address = "http://" + reachable(listener.Addr())
+		address = "http://" + doctor.Reachable(listener.Addr().String())
 		if c.Server.PublicURL != "" {
 			address = strings.TrimRight(c.Server.PublicURL, "/")
 		}
@@ -200,14 +200,6 @@ func (a *app) serve(ctx context.Context, c config.Config, flags serveFlags, read
 		fmt.Fprint(a.err, welcome(address, c.Server.Auth.TokensFile != ""))
 	}
 	return group.Wait()
-}
-
-// reachable is an address under which this machine reaches what listens there.
-func reachable(listening net.Addr) string {
-	if tcp, ok := listening.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
-		return net.JoinHostPort("localhost", strconv.Itoa(tcp.Port))
-	}
-	return listening.String()
 }
 
 // plan is the configured schedule.

@@ -173,7 +173,7 @@ func Listen(address string, client *http.Client) Probe {
 		if err == nil {
 			return Finding{Detail: "the address is free"}, l.Close()
 		}
-		if _, alive := get(ctx, client, "http://"+reachable(address)+"/healthz"); alive == nil {
+		if _, alive := get(ctx, client, "http://"+Reachable(address)+"/healthz"); alive == nil {
 			return Finding{Detail: "a server answers there"}, nil
 		}
 		return Finding{}, problem("name another one with server.listen or --listen", "take the address: %w", err)
@@ -191,9 +191,9 @@ func Server(address string, client *http.Client) Probe {
 	}}
 }
 
-// reachable is an address under which what listens on address can be reached
-// from this machine.
-func reachable(address string) string {
+// Reachable is an address, HOST:PORT, under which this machine reaches what
+// listens on address.
+func Reachable(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return address
